@@ -1,0 +1,339 @@
+//! Records what happened. Cannot fail: whatever is in the log was decided by `handle` or `follow`.
+
+use std::sync::Arc;
+
+use crate::planted::{self, Bug};
+use crate::texts;
+use crate::{
+    Answer, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code, Completeness, Decision,
+    Doubt, Event, Failure, Ground, Message, MessageCompleted, Outcome, Phase, Question, ResultOrder,
+    Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms, Timestamp, ToolMessage, ToolResult, Turn, Work,
+};
+
+impl Run {
+    /// Records one event.
+    pub fn apply(&mut self, event: &Event) {
+        self.revision.0 += 1;
+        match event {
+            Event::RunStarted(started) => self.apply_started(started),
+            Event::Imported(snapshot) => self.restore(snapshot),
+            Event::TurnStarted { turn } => self.apply_turn_started(*turn),
+            Event::MessageCompleted(completed) => self.apply_message(completed),
+            Event::CallDecided { call, stage, decision, at } => self.apply_decided(*call, *stage, decision, *at),
+            Event::CallAnswered(answered) => self.apply_answered(answered),
+            Event::CallExpired { call } => self.settle(*call, unexecuted(Outcome::Expired, texts::expired_text())),
+            Event::ToolStarted { call, attempt, at } => self.apply_tool_started(*call, *attempt, *at),
+            Event::CallDeferred { call, attempt } => self.apply_deferred(*call, *attempt),
+            Event::ToolEnded { call, settlement } => self.apply_tool_ended(*call, settlement),
+            Event::HookFailed { detail, .. } => self.stopping = Some(detail.clone()),
+            Event::CallRequeued { call } => self.change(*call, |call| call.state = CallState::Ready),
+            Event::CallDoubted { call } => self.apply_doubted(*call),
+            Event::TurnEnded { completeness: Completeness::Interrupted, .. } => {}
+            Event::TurnEnded { completeness: Completeness::Complete, .. } => self.apply_turn_complete(),
+            Event::FinalAnswerAsked => self.apply_final_answer_asked(),
+            Event::AuthorizationRequired { pause } | Event::ExecutionRequired { pause } => {
+                // A pause that does not come from another one of the same turn has no parent: `apply_turn_complete`
+                // and the first pause of a run leave it empty.
+                self.pauses = *pause;
+            }
+            Event::Paused { reason } => self.phase = Phase::Paused(*reason),
+            Event::Resumed { pause, .. } => {
+                self.parent = Some(*pause);
+                self.phase = Phase::Working(Work::Calls);
+            }
+            Event::Retried => self.apply_retried(),
+            Event::ContextChanged { attributes } => self.context.extend(attributes.clone()),
+            Event::EpochStarted { epoch } => self.epoch = *epoch,
+            Event::Failed { failure, .. } => self.apply_failed(*failure),
+            Event::Cancelled { .. } => self.apply_cancelled(),
+            Event::Finished { stop } => self.apply_finished(stop),
+        }
+    }
+
+    fn apply_started(&mut self, started: &RunStarted) {
+        self.settings = Arc::clone(&started.settings);
+        self.context = started.context.clone();
+        self.agent = started.agent.clone();
+        self.model = started.model.clone();
+        self.actor = started.actor.clone();
+        self.created_at = started.at;
+        self.messages = started.messages.clone();
+        self.history_len = u32::try_from(started.messages.len()).unwrap_or(u32::MAX);
+        self.phase = Phase::Between;
+    }
+
+    fn apply_turn_started(&mut self, turn: Turn) {
+        let calls = std::mem::take(&mut self.calls);
+        let settled = calls.iter().enumerate();
+        self.past.extend(settled.map(|(index, call)| call.record(self.turn, CallIndex::from_usize(index))));
+        self.past.append(&mut self.ignored);
+        self.completion.clear();
+        self.tally = Tally::default();
+        self.turn = turn;
+        self.phase = Phase::Working(Work::Model);
+    }
+
+    fn apply_message(&mut self, completed: &MessageCompleted) {
+        self.messages.push(Arc::clone(&completed.message));
+        self.model_calls += 1;
+        self.usage.push(completed.usage);
+        self.last_stop = completed.stop.clone();
+        let calls = match &*completed.message {
+            Message::Assistant(message) => &message.calls[..],
+            Message::System(_) | Message::User(_) | Message::Tool(_) => &[],
+        };
+        self.calls_seen |= !calls.is_empty() || !completed.ignored.is_empty();
+        self.ignored = completed.ignored.clone();
+        self.calls = calls
+            .iter()
+            .zip(&completed.calls)
+            .map(|(call, opening)| Call {
+                id: call.id.clone(),
+                provider_id: call.provider_id.clone(),
+                name: call.name.clone(),
+                tool: opening.tool.clone(),
+                arguments: call.arguments.clone(),
+                state: opening.state(),
+                attempts: Attempt(0),
+                asked: Asked::No,
+                deferred: false,
+                rechecked: false,
+            })
+            .collect();
+        for (index, call) in self.calls.iter().enumerate() {
+            *self.tally.slot(call) += 1;
+            if call.settlement().is_some() {
+                self.completion.push(CallIndex::from_usize(index));
+            }
+        }
+        self.phase = Phase::Working(Work::Calls);
+    }
+
+    fn apply_decided(&mut self, call: CallIndex, stage: Stage, decision: &Decision, at: Timestamp) {
+        match (decision, stage) {
+            (Decision::Allow(_), Stage::Policy) => self.change(call, |call| call.state = CallState::Ready),
+            (Decision::Confirm(ground, terms), Stage::Policy) => {
+                let question = ask(ground, terms, at);
+                self.change(call, |call| {
+                    call.asked = Asked::Yes;
+                    call.state = CallState::AwaitingApproval(question);
+                });
+            }
+            (Decision::Deny(ground), Stage::Policy) => {
+                let text = texts::denied_text(ground.reason.as_deref());
+                self.settle(call, unexecuted(Outcome::Denied, text));
+            }
+            (Decision::Deny(ground), Stage::Recheck) => {
+                let text = texts::revoked_text(ground.reason.as_deref());
+                let revoked = unexecuted(Outcome::Denied, text);
+                self.settle(call, Settlement { code: Some(Code::PolicyRevoked), ..revoked });
+            }
+            // Only new denials count, so the core never records another word of a recheck.
+            (Decision::Allow(_) | Decision::Confirm(..), Stage::Recheck) => {}
+        }
+    }
+
+    fn apply_answered(&mut self, answered: &CallAnswered) {
+        let index = answered.call;
+        match &answered.answer {
+            Answer::Approve => self.change(index, |call| approve(call, answered, None)),
+            Answer::ApproveEdited(arguments) => {
+                self.change(index, |call| {
+                    call.arguments = CallArguments::Canonical(arguments.clone());
+                    approve(call, answered, answered.decision.as_ref());
+                });
+                if let Some(Decision::Deny(ground)) = &answered.decision {
+                    let text = texts::denied_text(ground.reason.as_deref());
+                    self.settle(index, unexecuted(Outcome::Denied, text));
+                }
+            }
+            Answer::Refuse { reason } => {
+                let doubted = self.calls.get(index.as_usize()).is_some_and(Call::is_uncertain);
+                let text = if doubted { texts::given_up_text } else { texts::refused_text };
+                self.settle(index, unexecuted(Outcome::Refused, text(reason.as_deref())));
+            }
+            Answer::Supply(result) | Answer::Happened(result) => {
+                let (outcome, code) = Outcome::of_result(result);
+                let result = Arc::clone(result);
+                self.settle(index, Settlement { outcome, code, source: Some(Source::Person), result, latency_us: 0 });
+            }
+        }
+    }
+
+    fn apply_tool_started(&mut self, call: CallIndex, attempt: Attempt, at: Timestamp) {
+        self.tool_executions += 1;
+        self.change(call, |call| {
+            call.attempts = attempt;
+            call.rechecked = true;
+            call.state = CallState::Running { attempt, started_at: at };
+        });
+    }
+
+    fn apply_deferred(&mut self, call: CallIndex, attempt: Attempt) {
+        self.change(call, |call| {
+            call.attempts = attempt;
+            call.rechecked = true;
+            call.deferred = true;
+            call.state = CallState::Deferred { attempt };
+        });
+    }
+
+    fn apply_tool_ended(&mut self, call: CallIndex, settlement: &Settlement) {
+        if settlement.source == Some(Source::External) {
+            self.tool_executions += 1;
+        }
+        self.settle(call, settlement.clone());
+    }
+
+    fn apply_doubted(&mut self, call: CallIndex) {
+        if planted::active(Bug::ForgetDoubt) {
+            return self.change(call, |call| {
+                call.state = CallState::Deferred { attempt: call.attempts };
+            });
+        }
+        self.change(call, |call| {
+            let CallState::Running { started_at, .. } = call.state else { return };
+            call.asked = Asked::Yes;
+            call.state = CallState::AwaitingApproval(Question {
+                ground: Ground::reason("it is not known whether this call took effect"),
+                terms: Terms::default(),
+                deadline: None,
+                approvals: Vec::new(),
+                doubt: Some(Doubt { started_at }),
+            });
+        });
+    }
+
+    fn apply_turn_complete(&mut self) {
+        let request_order = 0..self.calls.len();
+        let in_order = self.settings.result_order == ResultOrder::Request && !planted::active(Bug::CompletionOrder);
+        let order: Vec<usize> = if in_order {
+            request_order.collect()
+        } else {
+            self.completion.iter().map(|index| index.as_usize()).collect()
+        };
+        for index in order {
+            let call = &self.calls[index];
+            if let Some(settlement) = call.settlement() {
+                self.messages.push(Arc::new(Message::Tool(ToolMessage {
+                    call: call.id.clone(),
+                    provider_id: call.provider_id.clone(),
+                    result: Arc::clone(&settlement.result),
+                })));
+            }
+        }
+        self.parent = None;
+        self.phase = Phase::Between;
+    }
+
+    fn apply_final_answer_asked(&mut self) {
+        self.final_asked = true;
+        if let Some(text) = &self.settings.final_answer.ask {
+            self.messages.push(Arc::new(Message::user(Arc::clone(text))));
+        }
+    }
+
+    fn apply_retried(&mut self) {
+        self.stopping = None;
+        if let Phase::Failed(_, work) = self.phase {
+            self.phase = Phase::Working(work);
+        }
+    }
+
+    fn apply_failed(&mut self, failure: Failure) {
+        match failure {
+            Failure::ProviderError | Failure::Error => {
+                self.model_calls += 1;
+                self.phase = Phase::Failed(failure, Work::Model);
+            }
+            Failure::ContextWindowExceeded => self.phase = Phase::Failed(failure, Work::Model),
+            Failure::HookFailed => self.phase = Phase::Failed(failure, Work::Calls),
+        }
+    }
+
+    fn apply_cancelled(&mut self) {
+        for index in 0..self.calls.len() {
+            if self.calls[index].settlement().is_none() {
+                let cancelled = unexecuted(Outcome::Cancelled, texts::cancelled_text());
+                self.settle(CallIndex::from_usize(index), cancelled);
+            }
+        }
+    }
+
+    fn apply_finished(&mut self, stop: &StopReason) {
+        match stop {
+            // The events before it moved the run there.
+            StopReason::AwaitingToolConfirmation | StopReason::AwaitingToolResults | StopReason::Failed(_) => {}
+            StopReason::Model(_) | StopReason::MaxTurns | StopReason::Halted | StopReason::Cancelled => {
+                self.phase = Phase::Ended(stop.clone());
+            }
+        }
+        // The calls of a finished turn are kept until the next reply, for the text of a halt and for late resumes.
+    }
+
+    fn settle(&mut self, index: CallIndex, settlement: Settlement) {
+        let was_settled = self.calls.get(index.as_usize()).is_some_and(|call| call.settlement().is_some());
+        self.change(index, |call| call.state = CallState::Settled(settlement));
+        if !was_settled {
+            self.completion.push(index);
+        }
+    }
+
+    /// The one place where a call changes: it keeps the tally.
+    fn change(&mut self, index: CallIndex, change: impl FnOnce(&mut Call)) {
+        let Some(call) = self.calls.get_mut(index.as_usize()) else { return };
+        *self.tally.slot(call) -= 1;
+        change(call);
+        *self.tally.slot(call) += 1;
+    }
+}
+
+fn ask(ground: &Ground, terms: &Terms, at: Timestamp) -> Question {
+    Question {
+        ground: ground.clone(),
+        terms: terms.clone(),
+        deadline: terms.expires_in_ms.map(|ms| at.plus_ms(ms)),
+        approvals: Vec::new(),
+        doubt: None,
+    }
+}
+
+fn approve(call: &mut Call, answered: &CallAnswered, edited: Option<&Decision>) {
+    let CallState::AwaitingApproval(question) = &mut call.state else { return };
+    match edited {
+        Some(Decision::Allow(_)) => {
+            call.asked = Asked::Approved;
+            call.state = CallState::Ready;
+            return;
+        }
+        Some(Decision::Confirm(ground, terms)) => {
+            let same = terms.approvers == question.terms.approvers;
+            question.ground = ground.clone();
+            question.terms.quorum = terms.quorum;
+            question.terms.approvers = terms.approvers.clone();
+            if !planted::active(Bug::EditKeepsApprovals) {
+                question.approvals.clear();
+            }
+            if !same {
+                return;
+            }
+        }
+        Some(Decision::Deny(_)) | None => {}
+    }
+    question.approvals.push(answered.actor.clone());
+    if question.approvals.len() >= question.terms.quorum.max(1) as usize {
+        call.asked = Asked::Approved;
+        call.state = CallState::Ready;
+    }
+}
+
+fn unexecuted(outcome: Outcome, text: String) -> Settlement {
+    let code = match outcome {
+        Outcome::Denied => Some(Code::Denied),
+        Outcome::Refused => Some(Code::Refused),
+        Outcome::Expired => Some(Code::Expired),
+        Outcome::Cancelled => Some(Code::RunCancelled),
+        Outcome::Succeeded | Outcome::Failed | Outcome::TimedOut | Outcome::Halted | Outcome::Ignored => None,
+    };
+    Settlement { outcome, code, source: None, result: Arc::new(ToolResult::error(text)), latency_us: 0 }
+}

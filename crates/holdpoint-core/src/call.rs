@@ -1,0 +1,195 @@
+//! One call of the current turn, and the record that remains of it.
+
+use std::sync::Arc;
+
+use crate::{
+    Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Outcome, Question, Repeat, RequestedName, Source,
+    Timestamp, ToolName, ToolResult, Turn,
+};
+
+/// What the registry knows of a tool that matters after a crash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolFacts {
+    /// The registered name.
+    pub name: ToolName,
+    /// Whether it may be started again in doubt.
+    pub repeat: Repeat,
+    /// `native`, `mcp:SERVER`, `skills`, `http`, `command` or `worker`.
+    pub source: Arc<str>,
+}
+
+/// A call of the current turn.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The id that is shown.
+    pub id: CallId,
+    /// The provider's own id when it differs.
+    pub provider_id: Option<Arc<str>>,
+    /// What the model wrote.
+    pub name: RequestedName,
+    /// What is registered under that name.
+    pub tool: Option<ToolFacts>,
+    /// What would run or ran.
+    pub arguments: CallArguments,
+    /// Where it stands.
+    pub state: CallState,
+    /// How often it was started.
+    pub attempts: Attempt,
+    /// How people were involved.
+    pub asked: Asked,
+    /// Whether it was handed to somebody outside.
+    pub deferred: bool,
+    /// Whether policy was asked again when it was started or handed out.
+    pub rechecked: bool,
+}
+
+/// How people were involved in a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Not at all.
+    No,
+    /// A question was asked.
+    Yes,
+    /// Enough people approved.
+    Approved,
+}
+
+/// Where a call stands.
+#[derive(Clone, Debug)]
+pub enum CallState {
+    /// Policy must be asked.
+    Proposed,
+    /// A person must answer: whether it may run, or, when the question carries a doubt, whether it did.
+    AwaitingApproval(Question),
+    /// It may run as soon as nothing holds it.
+    Ready,
+    /// It was started and has no result.
+    Running {
+        /// The current attempt: only its result is accepted.
+        attempt: Attempt,
+        /// When.
+        started_at: Timestamp,
+    },
+    /// Somebody outside must deliver its result.
+    Deferred {
+        /// The current attempt.
+        attempt: Attempt,
+    },
+    /// Final.
+    Settled(Settlement),
+}
+
+/// How a call was settled.
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, if it did not succeed.
+    pub code: Option<Code>,
+    /// Where the result came from; nobody's when no result was made.
+    pub source: Option<Source>,
+    /// What the model gets.
+    pub result: Arc<ToolResult>,
+    /// How long the tool took.
+    pub latency_us: u64,
+}
+
+/// A settled call with its place in the order of completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SettledOrder(pub u32);
+
+impl Call {
+    /// The canonical arguments, if they could be understood.
+    pub fn canonical(&self) -> Option<&Arguments> {
+        self.arguments.canonical()
+    }
+
+    /// The open question, if there is one.
+    pub fn question(&self) -> Option<&Question> {
+        match &self.state {
+            CallState::AwaitingApproval(question) => Some(question),
+            _ => None,
+        }
+    }
+
+    /// Whether the open question is about a doubt.
+    pub fn is_uncertain(&self) -> bool {
+        self.question().is_some_and(|question| question.doubt.is_some())
+    }
+
+    /// How it was settled, if it was.
+    pub fn settlement(&self) -> Option<&Settlement> {
+        match &self.state {
+            CallState::Settled(settlement) => Some(settlement),
+            _ => None,
+        }
+    }
+
+    /// What remains of it.
+    pub fn record(&self, turn: Turn, index: CallIndex) -> CallRecord {
+        let settlement = self.settlement();
+        CallRecord {
+            turn,
+            index,
+            id: self.id.clone(),
+            name: self.name.clone(),
+            tool: self.tool.as_ref().map(|facts| facts.name.clone()),
+            progress: match settlement {
+                Some(settlement) => Progress::Settled(settlement.outcome),
+                None if self.is_uncertain() => Progress::Uncertain,
+                None => Progress::Pending,
+            },
+            code: settlement.and_then(|settlement| settlement.code),
+            source: settlement.and_then(|settlement| settlement.source),
+            attempts: self.attempts,
+            latency_us: settlement.map_or(0, |settlement| settlement.latency_us),
+        }
+    }
+}
+
+/// What a run remembers of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRecord {
+    /// Its turn.
+    pub turn: Turn,
+    /// Its place in the turn.
+    pub index: CallIndex,
+    /// The id that is shown.
+    pub id: CallId,
+    /// What the model wrote.
+    pub name: RequestedName,
+    /// What was registered under that name.
+    pub tool: Option<ToolName>,
+    /// How far it came.
+    pub progress: Progress,
+    /// Why it did not succeed.
+    pub code: Option<Code>,
+    /// Where its result came from.
+    pub source: Option<Source>,
+    /// How often it was started.
+    pub attempts: Attempt,
+    /// How long the tool took.
+    pub latency_us: u64,
+}
+
+/// How far a call came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Progress {
+    /// Not settled.
+    Pending,
+    /// Nobody knows whether it took effect.
+    Uncertain,
+    /// Settled.
+    Settled(Outcome),
+}
+
+impl Progress {
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Progress::Pending => "pending",
+            Progress::Uncertain => "uncertain",
+            Progress::Settled(outcome) => outcome.as_str(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a policy says, what a person says, and what stands between them: the question.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::{Arguments, Timestamp, ToolResult};
+
+/// Why a decision was taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ground {
+    /// For people and the model.
+    pub reason: Option<Arc<str>>,
+    /// The rule that gave it, if a rule did.
+    pub rule: Option<Arc<str>>,
+}
+
+impl Ground {
+    /// A reason without a rule.
+    pub fn reason(reason: impl Into<Arc<str>>) -> Self {
+        Self { reason: Some(reason.into()), rule: None }
+    }
+}
+
+/// A policy's verdict on one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It may run.
+    Allow(Ground),
+    /// It may not run.
+    Deny(Ground),
+    /// A person must answer first.
+    Confirm(Ground, Terms),
+}
+
+impl Decision {
+    /// It may run.
+    pub fn allow() -> Self {
+        Self::Allow(Ground::default())
+    }
+
+    /// It may not run.
+    pub fn deny(reason: impl Into<Arc<str>>) -> Self {
+        Self::Deny(Ground::reason(reason))
+    }
+
+    /// Anyone must say yes first.
+    pub fn confirm(reason: impl Into<Arc<str>>) -> Self {
+        Self::Confirm(Ground::reason(reason), Terms::default())
+    }
+
+    /// Why.
+    pub fn ground(&self) -> &Ground {
+        match self {
+            Decision::Allow(ground) | Decision::Deny(ground) | Decision::Confirm(ground, _) => ground,
+        }
+    }
+}
+
+/// Who may answer a question, how many must, and until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Roles of which an approver needs one. Empty: anyone may answer.
+    pub approvers: BTreeSet<Arc<str>>,
+    /// How many different people must approve. At least 1.
+    pub quorum: u32,
+    /// How long the question stays open.
+    pub expires_in_ms: Option<u64>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { approvers: BTreeSet::new(), quorum: 1, expires_in_ms: None }
+    }
+}
+
+/// Who did something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actor {
+    /// The person's or token's name. Nobody in particular when absent.
+    pub id: Option<Arc<str>>,
+    /// The roles that rules may ask for.
+    pub roles: BTreeSet<Arc<str>>,
+    /// The tenant, where there are tenants.
+    pub tenant: Option<Arc<str>>,
+}
+
+/// What a person is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Why it is asked.
+    pub ground: Ground,
+    /// Who may answer, how many must.
+    pub terms: Terms,
+    /// Past this moment the call is expired.
+    pub deadline: Option<Timestamp>,
+    /// Those who approved what is shown now, in order.
+    pub approvals: Vec<Actor>,
+    /// What is doubted, if the question is about a call whose outcome is unknown.
+    pub doubt: Option<Doubt>,
+}
+
+/// What is known of a call whose outcome is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// When it was started.
+    pub started_at: Timestamp,
+}
+
+/// What a person says to a question.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Run it.
+    Approve,
+    /// Run it with other arguments.
+    ApproveEdited(Arguments),
+    /// Do not run it.
+    Refuse {
+        /// For the model.
+        reason: Option<Arc<str>>,
+    },
+    /// Take this in place of the tool's result.
+    Supply(Arc<ToolResult>),
+    /// Of a call whose outcome is unknown: it happened, with this result.
+    Happened(Arc<ToolResult>),
+}

@@ -1,0 +1,277 @@
+//! What happened in a run. The log of these is the truth; everything else is derived from it.
+
+use std::sync::Arc;
+
+use crate::{
+    Actor, Answer, Attempt, Attributes, CallIndex, CallRecord, CallState, Decision, Digest, Epoch, Failure, Message,
+    ModelStop, PauseNumber, PauseReason, Settings, Settlement, Snapshot, StopReason, Timestamp, ToolFacts, Turn, Usage,
+};
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The run began.
+    RunStarted(Arc<RunStarted>),
+    /// The run came from another store, as it was when it paused there.
+    Imported(Arc<Snapshot>),
+    /// A turn began: the model is to be called.
+    TurnStarted {
+        /// Which.
+        turn: Turn,
+    },
+    /// The model replied.
+    MessageCompleted(Arc<MessageCompleted>),
+    /// A policy decided about a call.
+    CallDecided {
+        /// Which.
+        call: CallIndex,
+        /// When it was asked.
+        stage: Stage,
+        /// What it said.
+        decision: Decision,
+        /// When.
+        at: Timestamp,
+    },
+    /// A person answered a question.
+    CallAnswered(Box<CallAnswered>),
+    /// Nobody answered a question in time.
+    CallExpired {
+        /// Which.
+        call: CallIndex,
+    },
+    /// The intent: a tool is about to start.
+    ToolStarted {
+        /// Which.
+        call: CallIndex,
+        /// For the how-manieth time.
+        attempt: Attempt,
+        /// When.
+        at: Timestamp,
+    },
+    /// A call was handed to somebody outside.
+    CallDeferred {
+        /// Which.
+        call: CallIndex,
+        /// For the how-manieth time.
+        attempt: Attempt,
+    },
+    /// A call has its result.
+    ToolEnded {
+        /// Which.
+        call: CallIndex,
+        /// How it ended.
+        settlement: Settlement,
+    },
+    /// A hook failed: the run stops once what was started is settled.
+    HookFailed {
+        /// Which call it was around.
+        call: CallIndex,
+        /// For people; never for the model.
+        detail: Arc<str>,
+    },
+    /// A started call without a result may run again.
+    CallRequeued {
+        /// Which.
+        call: CallIndex,
+    },
+    /// A started call without a result may not run again: a person is asked.
+    CallDoubted {
+        /// Which.
+        call: CallIndex,
+    },
+    /// A turn ended, or was left at a pause or a failure.
+    TurnEnded {
+        /// Which.
+        turn: Turn,
+        /// Whether every call is settled and the results are in the conversation.
+        completeness: Completeness,
+    },
+    /// The model was asked for a final answer.
+    FinalAnswerAsked,
+    /// People must answer.
+    AuthorizationRequired {
+        /// Names the continuation.
+        pause: PauseNumber,
+    },
+    /// Results must come.
+    ExecutionRequired {
+        /// Names the continuation.
+        pause: PauseNumber,
+    },
+    /// The run is paused.
+    Paused {
+        /// What for.
+        reason: PauseReason,
+    },
+    /// A continuation was used up.
+    Resumed {
+        /// Which.
+        pause: PauseNumber,
+        /// What it was paused for.
+        reason: PauseReason,
+    },
+    /// Somebody continued a run that had failed.
+    Retried,
+    /// Saved context attributes changed; those not named stay.
+    ContextChanged {
+        /// The new values.
+        attributes: Attributes,
+    },
+    /// Another process took the run over.
+    EpochStarted {
+        /// Its number.
+        epoch: Epoch,
+    },
+    /// The run failed.
+    Failed {
+        /// How.
+        failure: Failure,
+        /// For people: safe to show.
+        detail: Arc<str>,
+    },
+    /// The run was cancelled.
+    Cancelled {
+        /// By whom.
+        actor: Actor,
+        /// Why.
+        reason: Option<Arc<str>>,
+    },
+    /// A segment of the run is over. The last event of each segment.
+    Finished {
+        /// Why.
+        stop: StopReason,
+    },
+}
+
+/// How a run began.
+#[derive(Clone, Debug)]
+pub struct RunStarted {
+    /// Its settings.
+    pub settings: Arc<Settings>,
+    /// Stored context attributes.
+    pub context: Attributes,
+    /// The agent's name, if it has one.
+    pub agent: Option<Arc<str>>,
+    /// The model's name, if it has one.
+    pub model: Option<Arc<str>>,
+    /// The conversation to start from, with the input.
+    pub messages: Vec<Arc<Message>>,
+    /// Who asked for it.
+    pub actor: Actor,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A reply of the model.
+#[derive(Clone, Debug)]
+pub struct MessageCompleted {
+    /// The assistant's message, without the calls that were dropped.
+    pub message: Arc<Message>,
+    /// What is known of each call of the message, in its order.
+    pub calls: Vec<CallOpening>,
+    /// The calls that were dropped.
+    pub ignored: Vec<CallRecord>,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why the model stopped.
+    pub stop: ModelStop,
+    /// How long the model took.
+    pub latency_us: u64,
+}
+
+/// What is known of a call when the model asked for it.
+#[derive(Clone, Debug)]
+pub struct CallOpening {
+    /// What is registered under its name.
+    pub tool: Option<ToolFacts>,
+    /// Settled at once when its arguments or its name cannot be used.
+    pub settled: Option<Settlement>,
+}
+
+impl CallOpening {
+    /// The state that a call begins in.
+    pub fn state(&self) -> CallState {
+        match &self.settled {
+            Some(settlement) => CallState::Settled(settlement.clone()),
+            None => CallState::Proposed,
+        }
+    }
+}
+
+/// A person's answer.
+#[derive(Clone, Debug)]
+pub struct CallAnswered {
+    /// Which call.
+    pub call: CallIndex,
+    /// Who.
+    pub actor: Actor,
+    /// What they said.
+    pub answer: Answer,
+    /// What they were shown.
+    pub digest: Option<Digest>,
+    /// What policy said about edited arguments.
+    pub decision: Option<Decision>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// When a policy was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// When the model asked for the call.
+    Policy,
+    /// When the call was about to run.
+    Recheck,
+}
+
+impl Stage {
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stage::Policy => "policy",
+            Stage::Recheck => "recheck",
+        }
+    }
+}
+
+/// Whether a turn that ended is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Completeness {
+    /// Every call is settled.
+    Complete,
+    /// It goes on after a resume or a retry.
+    Interrupted,
+}
+
+impl Event {
+    /// Its stable name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::RunStarted(_) => "run_started",
+            Event::Imported(_) => "imported",
+            Event::TurnStarted { .. } => "turn_started",
+            Event::MessageCompleted(_) => "message_completed",
+            Event::CallDecided { .. } => "call_decided",
+            Event::CallAnswered(_) => "call_answered",
+            Event::CallExpired { .. } => "call_expired",
+            Event::ToolStarted { .. } => "tool_started",
+            Event::CallDeferred { .. } => "call_deferred",
+            Event::ToolEnded { .. } => "tool_ended",
+            Event::HookFailed { .. } => "hook_failed",
+            Event::CallRequeued { .. } => "call_requeued",
+            Event::CallDoubted { .. } => "call_doubted",
+            Event::TurnEnded { .. } => "turn_ended",
+            Event::FinalAnswerAsked => "final_answer_asked",
+            Event::AuthorizationRequired { .. } => "authorization_required",
+            Event::ExecutionRequired { .. } => "execution_required",
+            Event::Paused { .. } => "paused",
+            Event::Resumed { .. } => "resumed",
+            Event::Retried => "retried",
+            Event::ContextChanged { .. } => "context_changed",
+            Event::EpochStarted { .. } => "epoch_started",
+            Event::Failed { .. } => "failed",
+            Event::Cancelled { .. } => "cancelled",
+            Event::Finished { .. } => "finished",
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! An executor is about to start a call: the hooks let it through, the tool has not started.
+
+use crate::planted::{self, Bug};
+use crate::{CallIndex, CallState, Decision, Event, Phase, Rejection, Run, Stage, Timestamp, Work};
+
+/// A call that is about to start.
+#[derive(Clone, Debug)]
+pub struct Began {
+    /// Which.
+    pub call: CallIndex,
+    /// What policy said when it was asked again.
+    pub recheck: Option<Decision>,
+}
+
+pub(super) fn decide(run: &Run, began: Began, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+    run.expect_executable(began.call, "began")?;
+    if let Some(revoked) = revoked(began.call, began.recheck, now) {
+        return Ok(vec![revoked]);
+    }
+    let attempt = run.calls[began.call.as_usize()].attempts.next();
+    Ok(vec![Event::ToolStarted { call: began.call, attempt, at: now }])
+}
+
+/// Only new denials count.
+pub(super) fn revoked(call: CallIndex, recheck: Option<Decision>, now: Timestamp) -> Option<Event> {
+    match recheck {
+        Some(decision @ Decision::Deny(_)) => {
+            Some(Event::CallDecided { call, stage: Stage::Recheck, decision, at: now })
+        }
+        Some(Decision::Allow(_) | Decision::Confirm(..)) | None => None,
+    }
+}
+
+impl Run {
+    pub(super) fn expect_executable(&self, index: CallIndex, input: &'static str) -> Result<(), Rejection> {
+        if self.phase != Phase::Working(Work::Calls) {
+            return Err(Rejection::NotExpected { input });
+        }
+        if self.stopping.is_some() {
+            return Err(Rejection::Stopping);
+        }
+        let call = self.call(index).ok_or(Rejection::NotExpected { input })?;
+        let asked = planted::active(Bug::RunWhileAsked) && matches!(call.state, CallState::AwaitingApproval(_));
+        if self.is_executable(call) || asked { Ok(()) } else { Err(Rejection::NotExpected { input }) }
+    }
+}

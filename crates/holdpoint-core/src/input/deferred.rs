@@ -1,0 +1,21 @@
+//! An executor handed a call to somebody outside.
+
+use crate::{CallIndex, Decision, Event, Rejection, Run, Timestamp};
+
+/// A call that somebody outside will run.
+#[derive(Clone, Debug)]
+pub struct Deferred {
+    /// Which.
+    pub call: CallIndex,
+    /// What policy said when it was asked again.
+    pub recheck: Option<Decision>,
+}
+
+pub(super) fn decide(run: &Run, deferred: Deferred, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+    run.expect_executable(deferred.call, "deferred")?;
+    if let Some(revoked) = super::began::revoked(deferred.call, deferred.recheck, now) {
+        return Ok(vec![revoked]);
+    }
+    let attempt = run.calls[deferred.call.as_usize()].attempts.next();
+    Ok(vec![Event::CallDeferred { call: deferred.call, attempt }])
+}

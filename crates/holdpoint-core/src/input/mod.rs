@@ -1,0 +1,142 @@
+//! What a run can be told, in the past tense: one file per kind, each with the decision that it leads to.
+//!
+//! Every decision has the same shape: `decide(run, input, now) -> Result<Vec<Event>, Rejection>`. It reads the run and
+//! changes nothing.
+
+use std::sync::Arc;
+
+use crate::{Event, Rejection, Run, Snapshot, Timestamp};
+
+mod answered;
+mod authorized;
+mod began;
+mod cancelled;
+mod deferred;
+mod delivered;
+mod elapsed;
+mod hook_failed;
+mod imported;
+mod measured;
+mod model_failed;
+mod recovered;
+mod replied;
+mod retried;
+mod returned;
+mod started;
+mod target;
+
+pub use answered::{Answered, GivenAnswer};
+pub use authorized::Authorized;
+pub use began::Began;
+pub use cancelled::Cancelled;
+pub use deferred::Deferred;
+pub use delivered::Delivered;
+pub use hook_failed::HookFailed;
+pub use measured::Measured;
+pub use model_failed::ModelFailed;
+pub use replied::{Problem, ProposedCall, Replied, Reply, Usage};
+pub use returned::Returned;
+pub use started::Started;
+pub use target::{Missing, Target};
+
+/// Something that happened outside.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Somebody started the run.
+    Started(Box<Started>),
+    /// Somebody brought a paused run from another store.
+    Imported(Arc<Snapshot>),
+    /// The next request was measured.
+    Measured(Measured),
+    /// The model replied.
+    Replied(Box<Replied>),
+    /// The provider failed.
+    ModelFailed(ModelFailed),
+    /// Policy decided.
+    Authorized(Authorized),
+    /// An executor is about to start a call.
+    Began(Began),
+    /// An executor handed a call to somebody outside.
+    Deferred(Deferred),
+    /// A started call returned.
+    Returned(Box<Returned>),
+    /// A hook failed.
+    HookFailed(HookFailed),
+    /// A person answered.
+    Answered(Box<Answered>),
+    /// Somebody outside delivered results.
+    Delivered(Box<Delivered>),
+    /// Time passed.
+    Elapsed,
+    /// A process takes over a run whose owner died.
+    Recovered,
+    /// Somebody cancelled the run.
+    Cancelled(Cancelled),
+    /// Somebody wants a failed run to go on.
+    Retried,
+}
+
+impl Input {
+    /// Its name, for tables and traces.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Input::Started(_) => "started",
+            Input::Imported(_) => "imported",
+            Input::Measured(_) => "measured",
+            Input::Replied(_) => "replied",
+            Input::ModelFailed(_) => "model_failed",
+            Input::Authorized(_) => "authorized",
+            Input::Began(_) => "began",
+            Input::Deferred(_) => "deferred",
+            Input::Returned(_) => "returned",
+            Input::HookFailed(_) => "hook_failed",
+            Input::Answered(_) => "answered",
+            Input::Delivered(_) => "delivered",
+            Input::Elapsed => "elapsed",
+            Input::Recovered => "recovered",
+            Input::Cancelled(_) => "cancelled",
+            Input::Retried => "retried",
+        }
+    }
+
+    /// Every name, in the order of the variants.
+    pub const NAMES: [&'static str; 16] = [
+        "started",
+        "imported",
+        "measured",
+        "replied",
+        "model_failed",
+        "authorized",
+        "began",
+        "deferred",
+        "returned",
+        "hook_failed",
+        "answered",
+        "delivered",
+        "elapsed",
+        "recovered",
+        "cancelled",
+        "retried",
+    ];
+}
+
+pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+    match input {
+        Input::Started(started) => started::decide(run, *started, now),
+        Input::Imported(snapshot) => imported::decide(run, snapshot),
+        Input::Measured(measured) => measured::decide(run, measured),
+        Input::Replied(replied) => replied::decide(run, *replied),
+        Input::ModelFailed(failed) => model_failed::decide(run, failed),
+        Input::Authorized(authorized) => authorized::decide(run, authorized, now),
+        Input::Began(began) => began::decide(run, began, now),
+        Input::Deferred(deferred) => deferred::decide(run, deferred, now),
+        Input::Returned(returned) => returned::decide(run, *returned),
+        Input::HookFailed(failed) => hook_failed::decide(run, failed),
+        Input::Answered(answered) => answered::decide(run, *answered, now),
+        Input::Delivered(delivered) => delivered::decide(run, *delivered, now),
+        Input::Elapsed => elapsed::decide(run, now),
+        Input::Recovered => recovered::decide(run),
+        Input::Cancelled(cancelled) => cancelled::decide(run, cancelled),
+        Input::Retried => retried::decide(run),
+    }
+}

@@ -1,0 +1,54 @@
+//! The machine: what happens next in a run, never how.
+//!
+//! A [`Run`] is told what happened ([`Input`]), decides what follows ([`Run::handle`], which changes nothing), and
+//! records it ([`Run::apply`], which cannot fail). What is outstanding is derived from the state alone
+//! ([`Run::owed`]), so that a process that takes over after a crash finds everything there.
+//!
+//! No I/O, no clock, no randomness, no async, no JSON: moments come in with the inputs, ids are derived, arguments are
+//! opaque text with a digest.
+
+mod apply;
+mod arguments;
+mod call;
+mod conductor;
+mod content;
+mod decision;
+mod event;
+mod follow;
+mod ids;
+mod input;
+mod message;
+mod outcome;
+mod owed;
+pub mod planted;
+mod rejection;
+mod run;
+mod settings;
+mod snapshot;
+mod texts;
+
+pub use arguments::{Arguments, JsonText};
+pub use call::{Asked, Call, CallRecord, CallState, Progress, SettledOrder, Settlement, ToolFacts};
+pub use conductor::{Conductor, Step};
+pub use content::{Blob, Block, ResultKind, ToolResult, joined_text};
+pub use decision::{Actor, Answer, Decision, Doubt, Ground, Question, Terms};
+pub use event::{CallAnswered, CallOpening, Completeness, Event, MessageCompleted, RunStarted, Stage};
+pub use ids::{
+    Attempt, BatchId, CallId, CallIndex, CallKey, ContinuationId, Digest, Epoch, IdempotencyKey, PauseNumber,
+    RequestedName, Revision, RunId, Timestamp, ToolName, Turn,
+};
+pub use input::{
+    Answered, Authorized, Began, Cancelled, Deferred, Delivered, GivenAnswer, HookFailed, Input, Measured, Missing,
+    ModelFailed, Problem, ProposedCall, Replied, Reply, Returned, Started, Target, Usage,
+};
+pub use message::{AssistantMessage, CallArguments, Message, MessageCall, Role, ToolMessage};
+pub use outcome::{Code, Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
+pub use owed::{Effect, EffectId};
+pub use rejection::Rejection;
+pub use run::{Phase, Run, Tally, Work};
+pub use settings::{
+    Attributes, ContextWindow, ErrorDetail, ExecutorChoice, FinalAnswer, FinalTools, Limits, Parallel,
+    ParallelToolCalls, Recheck, ResultOrder, Route, Settings, Siblings,
+};
+pub use snapshot::Snapshot;
+pub use texts::{denied_text, expired_text, refused_text, revoked_text};

@@ -1,0 +1,385 @@
+//! The state of a run: what the log amounts to.
+
+use std::sync::Arc;
+
+use crate::input::{self, Usage};
+use crate::planted::{self, Bug};
+use crate::{
+    Actor, Attributes, BatchId, Call, CallIndex, CallRecord, CallState, ContinuationId, Epoch, Event, Failure, Input,
+    Message, ModelStop, Outcome, PauseNumber, PauseReason, Rejection, Revision, RunId, Settings, Siblings, Status,
+    StopReason, Timestamp, Turn,
+};
+
+/// A run. Made empty, then told what happened.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub(crate) id: RunId,
+    pub(crate) revision: Revision,
+    pub(crate) epoch: Epoch,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) context: Attributes,
+    pub(crate) agent: Option<Arc<str>>,
+    pub(crate) model: Option<Arc<str>>,
+    pub(crate) actor: Actor,
+    pub(crate) created_at: Timestamp,
+    pub(crate) messages: Vec<Arc<Message>>,
+    pub(crate) history_len: u32,
+    pub(crate) turn: Turn,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) ignored: Vec<CallRecord>,
+    pub(crate) completion: Vec<CallIndex>,
+    pub(crate) past: Vec<CallRecord>,
+    pub(crate) tally: Tally,
+    pub(crate) usage: Vec<Usage>,
+    pub(crate) model_calls: u32,
+    pub(crate) tool_executions: u32,
+    pub(crate) pauses: PauseNumber,
+    pub(crate) parent: Option<PauseNumber>,
+    pub(crate) final_asked: bool,
+    pub(crate) calls_seen: bool,
+    pub(crate) last_stop: ModelStop,
+    pub(crate) stopping: Option<Arc<str>>,
+    pub(crate) phase: Phase,
+}
+
+/// What a run is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing yet.
+    New,
+    /// A turn is over or none has begun: the next one, or the end, is to be decided.
+    Between,
+    /// Working on the current turn.
+    Working(Work),
+    /// Waiting for people or results; nobody holds anything.
+    Paused(PauseReason),
+    /// Failed; a retry takes the work up again.
+    Failed(Failure, Work),
+    /// Over.
+    Ended(StopReason),
+}
+
+/// What a turn needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// A reply of the model.
+    Model,
+    /// Its calls settled.
+    Calls,
+}
+
+/// How many calls of the current turn are in which state. Kept beside the calls so that no decision scans them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Policy must be asked.
+    pub proposed: u32,
+    /// A person must answer.
+    pub asked: u32,
+    /// May run, and nobody was asked.
+    pub ready_allowed: u32,
+    /// May run because people said so.
+    pub ready_approved: u32,
+    /// Started, no result.
+    pub running: u32,
+    /// Handed out, no result.
+    pub deferred: u32,
+    /// Final.
+    pub settled: u32,
+}
+
+impl Tally {
+    pub(crate) fn slot(&mut self, call: &Call) -> &mut u32 {
+        match &call.state {
+            CallState::Proposed => &mut self.proposed,
+            CallState::AwaitingApproval(_) => &mut self.asked,
+            CallState::Ready if call.asked == crate::Asked::No => &mut self.ready_allowed,
+            CallState::Ready => &mut self.ready_approved,
+            CallState::Running { .. } => &mut self.running,
+            CallState::Deferred { .. } => &mut self.deferred,
+            CallState::Settled(_) => &mut self.settled,
+        }
+    }
+}
+
+impl Run {
+    /// A run that nothing happened to.
+    pub fn new(id: RunId) -> Self {
+        Self {
+            id,
+            revision: Revision(0),
+            epoch: Epoch(0),
+            settings: Arc::new(Settings::default()),
+            context: Attributes::new(),
+            agent: None,
+            model: None,
+            actor: Actor::default(),
+            created_at: Timestamp(0),
+            messages: Vec::new(),
+            history_len: 0,
+            turn: Turn(0),
+            calls: Vec::new(),
+            ignored: Vec::new(),
+            completion: Vec::new(),
+            past: Vec::new(),
+            tally: Tally::default(),
+            usage: Vec::new(),
+            model_calls: 0,
+            tool_executions: 0,
+            pauses: PauseNumber(0),
+            parent: None,
+            final_asked: false,
+            calls_seen: false,
+            last_stop: ModelStop::EndTurn,
+            stopping: None,
+            phase: Phase::New,
+        }
+    }
+
+    /// Decides what an input leads to, without what follows from that by itself. Changes nothing.
+    ///
+    /// # Errors
+    /// When the input cannot be accepted.
+    pub fn handle(&self, input: Input, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+        input::decide(self, input, now)
+    }
+
+    /// Handles an input, applies what it leads to and everything that follows by itself, and returns all of it.
+    ///
+    /// # Errors
+    /// When the input cannot be accepted; then nothing changed.
+    pub fn step(&mut self, input: Input, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+        let unlogged = matches!(input, Input::Answered(_)) && planted::active(Bug::RememberUnlogged);
+        let mut events = self.handle(input, now)?;
+        if unlogged {
+            self.model_calls += 1;
+        }
+        for event in &events {
+            self.apply(event);
+        }
+        if events.is_empty() {
+            return Ok(events);
+        }
+        loop {
+            let more = self.follow();
+            if more.is_empty() {
+                return Ok(events);
+            }
+            for event in &more {
+                self.apply(event);
+            }
+            events.extend(more);
+        }
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// How many events were applied.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// How many processes owned it before.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    /// Stored context attributes.
+    pub fn context(&self) -> &Attributes {
+        &self.context
+    }
+
+    /// The agent's name.
+    pub fn agent(&self) -> Option<&Arc<str>> {
+        self.agent.as_ref()
+    }
+
+    /// The model's name.
+    pub fn model(&self) -> Option<&Arc<str>> {
+        self.model.as_ref()
+    }
+
+    /// Who started it.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// When it was started.
+    pub fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    /// The conversation so far.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// How many messages it started with, its input included.
+    pub fn history_len(&self) -> u32 {
+        self.history_len
+    }
+
+    /// The current turn, or the last one.
+    pub fn turn(&self) -> Turn {
+        self.turn
+    }
+
+    /// The calls of the current turn.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// One call of the current turn.
+    pub fn call(&self, index: CallIndex) -> Option<&Call> {
+        self.calls.get(index.as_usize())
+    }
+
+    /// How many calls of the current turn are in which state.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// What it is doing.
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// What each turn cost.
+    pub fn usage_per_turn(&self) -> &[Usage] {
+        &self.usage
+    }
+
+    /// What the whole run cost.
+    pub fn usage(&self) -> Usage {
+        self.usage.iter().fold(Usage::default(), |sum, turn| sum + *turn)
+    }
+
+    /// How often the model was called.
+    pub fn model_calls(&self) -> u32 {
+        self.model_calls
+    }
+
+    /// How often a tool was executed, here or outside.
+    pub fn tool_executions(&self) -> u32 {
+        self.tool_executions
+    }
+
+    /// Every call of the run, in order.
+    pub fn records(&self) -> Vec<CallRecord> {
+        let now = self.calls.iter().enumerate();
+        let now = now.map(|(index, call)| call.record(self.turn, CallIndex::from_usize(index)));
+        self.past.iter().cloned().chain(now).chain(self.ignored.iter().cloned()).collect()
+    }
+
+    /// Where it is, as lists show it.
+    pub fn status(&self) -> Status {
+        match &self.phase {
+            Phase::New | Phase::Between | Phase::Working(_) => Status::Running,
+            Phase::Paused(PauseReason::AwaitingToolConfirmation) => Status::AwaitingToolConfirmation,
+            Phase::Paused(PauseReason::AwaitingToolResults) => Status::AwaitingToolResults,
+            Phase::Failed(..) => Status::Failed,
+            Phase::Ended(StopReason::Cancelled) => Status::Cancelled,
+            Phase::Ended(_) => Status::Finished,
+        }
+    }
+
+    /// Why it does not go on, unless it does.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        match &self.phase {
+            Phase::New | Phase::Between | Phase::Working(_) => None,
+            Phase::Paused(PauseReason::AwaitingToolConfirmation) => Some(StopReason::AwaitingToolConfirmation),
+            Phase::Paused(PauseReason::AwaitingToolResults) => Some(StopReason::AwaitingToolResults),
+            Phase::Failed(failure, _) => Some(StopReason::Failed(*failure)),
+            Phase::Ended(stop) => Some(stop.clone()),
+        }
+    }
+
+    /// The current pause, if it is paused.
+    pub fn pause_reason(&self) -> Option<PauseReason> {
+        match &self.phase {
+            Phase::Paused(reason) => Some(*reason),
+            _ => None,
+        }
+    }
+
+    /// The continuation that would resume it.
+    pub fn continuation(&self) -> Option<ContinuationId> {
+        self.pause_reason().map(|_| self.pause_id(self.pauses))
+    }
+
+    /// The continuation from which the current one came.
+    pub fn parent_continuation(&self) -> Option<ContinuationId> {
+        self.parent.map(|pause| self.pause_id(pause))
+    }
+
+    /// The batch of the current turn.
+    pub fn batch(&self) -> BatchId {
+        BatchId { run: self.id.clone(), turn: self.turn }
+    }
+
+    pub(crate) fn pause_id(&self, pause: PauseNumber) -> ContinuationId {
+        ContinuationId { run: self.id.clone(), pause }
+    }
+
+    /// The earliest deadline of an open question.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.calls.iter().filter_map(|call| call.question()?.deadline).min()
+    }
+
+    /// Whether a call may start now: it is ready and nothing holds it.
+    pub fn is_executable(&self, call: &Call) -> bool {
+        matches!(call.state, CallState::Ready) && self.stopping.is_none() && !self.is_held(call)
+    }
+
+    fn is_held(&self, call: &Call) -> bool {
+        if self.tally.asked == 0 {
+            return false;
+        }
+        match self.settings.siblings {
+            Siblings::Hold => true,
+            Siblings::Run => call.asked != crate::Asked::No,
+        }
+    }
+
+    /// How many calls may start now.
+    pub(crate) fn executable_count(&self) -> u32 {
+        if self.stopping.is_some() || self.tally.proposed > 0 {
+            return 0;
+        }
+        match (self.tally.asked, self.settings.siblings) {
+            (0, _) => self.tally.ready_allowed + self.tally.ready_approved,
+            (_, Siblings::Hold) => 0,
+            (_, Siblings::Run) => self.tally.ready_allowed,
+        }
+    }
+
+    /// The text of the run: of the last halt, or what the model said last.
+    pub fn text(&self) -> Option<String> {
+        if self.phase == Phase::Ended(StopReason::Halted) {
+            return self.halt_text();
+        }
+        let own = self.messages.get(self.history_len as usize..).unwrap_or_default();
+        let mut said = own.iter().rev().filter_map(|message| match &**message {
+            Message::Assistant(message) => Some(&*message.text),
+            Message::System(_) | Message::User(_) | Message::Tool(_) => None,
+        });
+        let text = match self.phase {
+            Phase::Ended(StopReason::Model(_)) => said.next().filter(|text| !text.trim().is_empty()),
+            _ => said.find(|text| !text.trim().is_empty()),
+        };
+        text.map(str::to_owned)
+    }
+
+    fn halt_text(&self) -> Option<String> {
+        let halted = self.calls.iter().rev().filter_map(Call::settlement);
+        let mut halted = halted.filter(|settlement| settlement.outcome == Outcome::Halted);
+        halted.next().map(|settlement| settlement.result.text())
+    }
+}

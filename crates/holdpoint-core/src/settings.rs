@@ -1,0 +1,191 @@
+//! Settings of a run. They are part of its state, so that a resume in another process goes on by the same rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::JsonText;
+
+/// Attributes that the application gave, by name. Values are canonical JSON.
+pub type Attributes = BTreeMap<Arc<str>, JsonText>;
+
+/// Every setting and bound of a run, units in the names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The run stops before it would start another turn. At least 1.
+    pub max_turns: u32,
+    /// Calls above it are dropped and recorded as ignored.
+    pub max_tool_calls_per_turn: u32,
+    /// Whether the model may ask for several calls in one turn.
+    pub parallel_tool_calls: ParallelToolCalls,
+    /// What a question means for the other calls of its turn.
+    pub siblings: Siblings,
+    /// Whether policy is asked again when a call goes from ready to running.
+    pub recheck_policy: Recheck,
+    /// What to do when the model ends with nothing to say.
+    pub final_answer: FinalAnswer,
+    /// The order in which the model gets results.
+    pub result_order: ResultOrder,
+    /// How calls are executed.
+    pub executor: ExecutorChoice,
+    /// Per call, unless the tool has its own.
+    pub tool_timeout_ms: u64,
+    /// Results above it are cut.
+    pub tool_output_bytes_max: u64,
+    /// How much of a tool's own error message the model sees.
+    pub error_detail: ErrorDetail,
+    /// The model's context window, if it is to be checked before each call.
+    pub context_window: Option<ContextWindow>,
+    /// The context attributes that may be stored. Empty by default.
+    pub context_keys: BTreeSet<Arc<str>>,
+}
+
+/// Limits that no setting can lift.
+pub struct Limits;
+
+impl Limits {
+    /// Arguments of one call.
+    pub const ARGUMENTS_BYTES_MAX: usize = 200_000;
+    /// One context value, as JSON text.
+    pub const CONTEXT_VALUE_BYTES_MAX: usize = 200;
+    /// A continuation or task payload that is handed in.
+    pub const PAYLOAD_BYTES_MAX: usize = 8 * 1024 * 1024;
+    /// Calls of one turn.
+    pub const TOOL_CALLS_PER_TURN_MAX: u32 = 10_000;
+    /// How often a resume is decided again because somebody else was faster.
+    pub const COMMIT_TRIES_MAX: u32 = 32;
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_turns: 10,
+            max_tool_calls_per_turn: Limits::TOOL_CALLS_PER_TURN_MAX,
+            parallel_tool_calls: ParallelToolCalls::Allowed,
+            siblings: Siblings::Hold,
+            recheck_policy: Recheck::On,
+            final_answer: FinalAnswer::default(),
+            result_order: ResultOrder::Request,
+            executor: ExecutorChoice::default(),
+            tool_timeout_ms: 30_000,
+            tool_output_bytes_max: 200_000,
+            error_detail: ErrorDetail::Safe,
+            context_window: None,
+            context_keys: BTreeSet::new(),
+        }
+    }
+}
+
+/// Whether the model may ask for several calls in one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParallelToolCalls {
+    /// Up to the limit.
+    Allowed,
+    /// One; the others are dropped and recorded as ignored.
+    One,
+}
+
+/// What a question means for the other calls of its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Siblings {
+    /// Nothing of the turn runs until every question is answered.
+    Hold,
+    /// What was allowed runs at once.
+    Run,
+}
+
+/// Whether policy is asked again when a call goes from ready to running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recheck {
+    /// It is; only new denials count.
+    On,
+    /// The first decision stays.
+    Off,
+}
+
+/// The message that asks for a final answer when the model ends with nothing to say, once per run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinalAnswer {
+    /// Its text; `None` switches it off.
+    pub ask: Option<Arc<str>>,
+    /// Whether the model still has its tools then.
+    pub tools: FinalTools,
+}
+
+/// Whether the model has its tools when it is asked for a final answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinalTools {
+    /// It has none.
+    Disabled,
+    /// It has them.
+    Enabled,
+}
+
+impl Default for FinalAnswer {
+    fn default() -> Self {
+        Self { ask: Some("Please provide your final answer.".into()), tools: FinalTools::Disabled }
+    }
+}
+
+/// The order in which the model gets results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultOrder {
+    /// As it asked (I9).
+    Request,
+    /// As they came.
+    Completion,
+}
+
+/// How much of a tool's own error message the model sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorDetail {
+    /// A short safe text.
+    Safe,
+    /// The message.
+    Debug,
+}
+
+/// A model's context window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextWindow {
+    /// All of it.
+    pub tokens: u64,
+    /// What is kept free for the answer.
+    pub reserved_output_tokens: u64,
+}
+
+/// Which executor, by name, and how it may run calls beside each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecutorChoice {
+    /// `inline`, `concurrent`, `threads`, `defer_all`, or the name of a registered one.
+    pub name: Arc<str>,
+    /// Patterns of registered names with the executor for each; the first match wins, else `name`.
+    pub routes: Vec<Route>,
+    /// Which tools may run beside others.
+    pub parallel: Parallel,
+    /// How many at once. `None` is no limit.
+    pub max_concurrency: Option<u32>,
+}
+
+/// A rule that chooses an executor for some tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// A glob on registered names.
+    pub pattern: Arc<str>,
+    /// The executor's name.
+    pub executor: Arc<str>,
+}
+
+impl Default for ExecutorChoice {
+    fn default() -> Self {
+        Self { name: "inline".into(), routes: Vec::new(), parallel: Parallel::Marked, max_concurrency: Some(4) }
+    }
+}
+
+/// Which tools may run beside others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parallel {
+    /// Those marked `parallelizable`.
+    Marked,
+    /// All but those marked `parallelizable = false`, and MCP tools that are not marked.
+    All,
+}
