@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::planted::{self, Bug};
 use crate::texts;
 use crate::{
-    Answer, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code, Completeness, Decision,
-    Doubt, Event, Failure, Ground, Message, MessageCompleted, Outcome, Phase, Question, ResultOrder,
-    Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms, Timestamp, ToolMessage, ToolResult, Turn, Work,
+    Actor, Answer, Arguments, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code,
+    Completeness, Decision, Doubt, Event, Failure, Ground, Message, MessageCompleted, Outcome, Phase, Question,
+    ResultOrder, Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms, Timestamp, ToolMessage,
+    ToolResult, Turn, Work,
 };
 
 impl Run {
@@ -19,7 +20,8 @@ impl Run {
             Event::Imported(snapshot) => self.restore(snapshot),
             Event::TurnStarted { turn } => self.apply_turn_started(*turn),
             Event::MessageCompleted(completed) => self.apply_message(completed),
-            Event::CallDecided { call, stage, decision, at } => self.apply_decided(*call, *stage, decision, *at),
+            Event::CallDecided { call, stage: Stage::Policy, decision, at } => self.apply_policy(*call, decision, *at),
+            Event::CallDecided { call, stage: Stage::Recheck, decision, .. } => self.apply_recheck(*call, decision),
             Event::CallAnswered(answered) => self.apply_answered(answered),
             Event::CallExpired { call } => self.settle(*call, unexecuted(Outcome::Expired, texts::expired_text())),
             Event::ToolStarted { call, attempt, at } => self.apply_tool_started(*call, *attempt, *at),
@@ -31,13 +33,10 @@ impl Run {
             Event::TurnEnded { completeness: Completeness::Interrupted, .. } => {}
             Event::TurnEnded { completeness: Completeness::Complete, .. } => self.apply_turn_complete(),
             Event::FinalAnswerAsked => self.apply_final_answer_asked(),
-            Event::AuthorizationRequired { pause } | Event::ExecutionRequired { pause } => {
-                // A pause that does not come from another one of the same turn has no parent: `apply_turn_complete`
-                // and the first pause of a run leave it empty.
-                self.pauses = *pause;
-            }
+            Event::AuthorizationRequired { pause } | Event::ExecutionRequired { pause } => self.pauses = *pause,
             Event::Paused { reason } => self.phase = Phase::Paused(*reason),
             Event::Resumed { pause, .. } => {
+                // Whatever pauses next, in this turn or a later one, came from this continuation.
                 self.parent = Some(*pause);
                 self.phase = Phase::Working(Work::Calls);
             }
@@ -100,8 +99,8 @@ impl Run {
                 rechecked: false,
             })
             .collect();
+        self.tally = Tally::of(&self.calls);
         for (index, call) in self.calls.iter().enumerate() {
-            *self.tally.slot(call) += 1;
             if call.settlement().is_some() {
                 self.completion.push(CallIndex::from_usize(index));
             }
@@ -109,44 +108,40 @@ impl Run {
         self.phase = Phase::Working(Work::Calls);
     }
 
-    fn apply_decided(&mut self, call: CallIndex, stage: Stage, decision: &Decision, at: Timestamp) {
-        match (decision, stage) {
-            (Decision::Allow(_), Stage::Policy) => self.change(call, |call| call.state = CallState::Ready),
-            (Decision::Confirm(ground, terms), Stage::Policy) => {
+    fn apply_policy(&mut self, call: CallIndex, decision: &Decision, at: Timestamp) {
+        match decision {
+            Decision::Allow(_) => self.change(call, |call| call.state = CallState::Ready),
+            Decision::Confirm(ground, terms) => {
                 let question = ask(ground, terms, at);
                 self.change(call, |call| {
                     call.asked = Asked::Yes;
                     call.state = CallState::AwaitingApproval(question);
                 });
             }
-            (Decision::Deny(ground), Stage::Policy) => {
+            Decision::Deny(ground) => {
                 let text = texts::denied_text(ground.reason.as_deref());
                 self.settle(call, unexecuted(Outcome::Denied, text));
             }
-            (Decision::Deny(ground), Stage::Recheck) => {
+        }
+    }
+
+    fn apply_recheck(&mut self, call: CallIndex, decision: &Decision) {
+        match decision {
+            Decision::Deny(ground) => {
                 let text = texts::revoked_text(ground.reason.as_deref());
                 let revoked = unexecuted(Outcome::Denied, text);
                 self.settle(call, Settlement { code: Some(Code::PolicyRevoked), ..revoked });
             }
             // Only new denials count, so the core never records another word of a recheck.
-            (Decision::Allow(_) | Decision::Confirm(..), Stage::Recheck) => {}
+            Decision::Allow(_) | Decision::Confirm(..) => {}
         }
     }
 
     fn apply_answered(&mut self, answered: &CallAnswered) {
         let index = answered.call;
         match &answered.answer {
-            Answer::Approve => self.change(index, |call| approve(call, answered, None)),
-            Answer::ApproveEdited(arguments) => {
-                self.change(index, |call| {
-                    call.arguments = CallArguments::Canonical(arguments.clone());
-                    approve(call, answered, answered.decision.as_ref());
-                });
-                if let Some(Decision::Deny(ground)) = &answered.decision {
-                    let text = texts::denied_text(ground.reason.as_deref());
-                    self.settle(index, unexecuted(Outcome::Denied, text));
-                }
-            }
+            Answer::Approve => self.change(index, |call| approve(call, &answered.actor)),
+            Answer::ApproveEdited(arguments) => self.apply_edited(answered, arguments),
             Answer::Refuse { reason } => {
                 let doubted = self.calls.get(index.as_usize()).is_some_and(Call::is_uncertain);
                 let text = if doubted { texts::given_up_text } else { texts::refused_text };
@@ -157,6 +152,39 @@ impl Run {
                 let result = Arc::clone(result);
                 self.settle(index, Settlement { outcome, code, source: Some(Source::Person), result, latency_us: 0 });
             }
+        }
+    }
+
+    fn apply_edited(&mut self, answered: &CallAnswered, arguments: &Arguments) {
+        let index = answered.call;
+        self.change(index, |call| {
+            let before = call.canonical().map(Arguments::digest);
+            call.arguments = CallArguments::Canonical(arguments.clone());
+            // An approval counts for what it was given for, and for nothing else (I4).
+            if let CallState::AwaitingApproval(question) = &mut call.state
+                && before != Some(arguments.digest())
+                && !planted::active(Bug::EditKeepsApprovals)
+            {
+                question.approvals.clear();
+            }
+        });
+        match &answered.decision {
+            Some(Decision::Deny(ground)) => {
+                let text = texts::denied_text(ground.reason.as_deref());
+                self.settle(index, unexecuted(Outcome::Denied, text));
+            }
+            Some(Decision::Allow(_)) => self.change(index, ready),
+            Some(Decision::Confirm(ground, terms)) => self.change(index, |call| {
+                let CallState::AwaitingApproval(question) = &mut call.state else { return };
+                if terms.approvers == question.terms.approvers {
+                    question.ground = ground.clone();
+                    question.terms.quorum = terms.quorum;
+                    approve(call, &answered.actor);
+                } else {
+                    *question = ask(ground, terms, answered.at);
+                }
+            }),
+            None => self.change(index, |call| approve(call, &answered.actor)),
         }
     }
 
@@ -194,6 +222,9 @@ impl Run {
         self.change(call, |call| {
             let CallState::Running { started_at, .. } = call.state else { return };
             call.asked = Asked::Yes;
+            // Recovery uses the recorded word of policy. A person who lets it run again, perhaps days later, starts it
+            // anew, and policy is asked anew.
+            call.rechecked = false;
             call.state = CallState::AwaitingApproval(Question {
                 ground: Ground::reason("it is not known whether this call took effect"),
                 terms: Terms::default(),
@@ -212,8 +243,7 @@ impl Run {
         } else {
             self.completion.iter().map(|index| index.as_usize()).collect()
         };
-        for index in order {
-            let call = &self.calls[index];
+        for call in order.into_iter().filter_map(|index| self.calls.get(index)) {
             if let Some(settlement) = call.settlement() {
                 self.messages.push(Arc::new(Message::Tool(ToolMessage {
                     call: call.id.clone(),
@@ -222,7 +252,6 @@ impl Run {
                 })));
             }
         }
-        self.parent = None;
         self.phase = Phase::Between;
     }
 
@@ -234,6 +263,9 @@ impl Run {
     }
 
     fn apply_retried(&mut self) {
+        if planted::active(Bug::ForgetRetry) {
+            return;
+        }
         self.stopping = None;
         if let Phase::Failed(_, work) = self.phase {
             self.phase = Phase::Working(work);
@@ -243,7 +275,7 @@ impl Run {
     fn apply_failed(&mut self, failure: Failure) {
         match failure {
             Failure::ProviderError | Failure::Error => {
-                self.model_calls += 1;
+                self.model_calls += u32::from(!planted::active(Bug::ForgetFailedCalls));
                 self.phase = Phase::Failed(failure, Work::Model);
             }
             Failure::ContextWindowExceeded => self.phase = Phase::Failed(failure, Work::Model),
@@ -298,33 +330,20 @@ fn ask(ground: &Ground, terms: &Terms, at: Timestamp) -> Question {
     }
 }
 
-fn approve(call: &mut Call, answered: &CallAnswered, edited: Option<&Decision>) {
+/// One more person approves what is shown.
+fn approve(call: &mut Call, actor: &Actor) {
     let CallState::AwaitingApproval(question) = &mut call.state else { return };
-    match edited {
-        Some(Decision::Allow(_)) => {
-            call.asked = Asked::Approved;
-            call.state = CallState::Ready;
-            return;
-        }
-        Some(Decision::Confirm(ground, terms)) => {
-            let same = terms.approvers == question.terms.approvers;
-            question.ground = ground.clone();
-            question.terms.quorum = terms.quorum;
-            question.terms.approvers = terms.approvers.clone();
-            if !planted::active(Bug::EditKeepsApprovals) {
-                question.approvals.clear();
-            }
-            if !same {
-                return;
-            }
-        }
-        Some(Decision::Deny(_)) | None => {}
+    if question.approvals.iter().all(|before| before.id != actor.id) {
+        question.approvals.push(actor.clone());
     }
-    question.approvals.push(answered.actor.clone());
     if question.approvals.len() >= question.terms.quorum.max(1) as usize {
-        call.asked = Asked::Approved;
-        call.state = CallState::Ready;
+        ready(call);
     }
+}
+
+fn ready(call: &mut Call) {
+    call.asked = Asked::Approved;
+    call.state = CallState::Ready;
 }
 
 fn unexecuted(outcome: Outcome, text: String) -> Settlement {

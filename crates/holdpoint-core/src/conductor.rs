@@ -66,6 +66,11 @@ impl Conductor {
         &self.run
     }
 
+    /// Lets go of the run.
+    pub fn into_run(self) -> Run {
+        self.run
+    }
+
     /// The revision that the next commit builds on.
     pub fn durable(&self) -> Revision {
         self.durable
@@ -109,7 +114,13 @@ impl Conductor {
     }
 
     /// What to do next. Call it when everything that arrived was fed.
+    #[allow(clippy::should_implement_trait, reason = "it is asked again and again and never ends")]
     pub fn next(&mut self) -> Step {
+        // What was cancelled after its intent was written and before it started does not start.
+        let run = &self.run;
+        if !planted::active(Bug::StartCancelled) {
+            self.intents.retain(|(call, attempt)| run.is_running(*call, *attempt));
+        }
         if !self.intents.is_empty() {
             if !self.outbox.is_empty() && !planted::active(Bug::StartBeforeCommit) {
                 return Step::Commit;

@@ -1,8 +1,7 @@
 //! What follows from the state by itself: turns end and begin, runs pause and finish.
 
-use crate::{
-    Completeness, Event, Failure, Outcome, PauseNumber, PauseReason, Phase, Run, StopReason, Work,
-};
+use crate::planted::{self, Bug};
+use crate::{Completeness, Event, Failure, Outcome, PauseNumber, PauseReason, Phase, Run, StopReason, Work};
 
 impl Run {
     /// The next events that need no input. Empty when something must happen outside first.
@@ -17,7 +16,8 @@ impl Run {
     }
 
     fn next_turn(&self) -> Event {
-        if self.turn.0 >= self.settings.max_turns {
+        let turns = self.settings.max_turns + u32::from(planted::active(Bug::TurnTooMany));
+        if self.turn.0 >= turns {
             return Event::Finished { stop: StopReason::MaxTurns };
         }
         Event::TurnStarted { turn: self.turn.next() }
@@ -36,7 +36,8 @@ impl Run {
             ];
         }
         if self.executable_count() > 0 {
-            return Vec::new();
+            let dropped = planted::active(Bug::DropApproved) && tally.ready_approved > 0;
+            return if dropped { self.turn_settled() } else { Vec::new() };
         }
         if tally.asked > 0 {
             return self.pause(PauseReason::AwaitingToolConfirmation);
@@ -61,7 +62,11 @@ impl Run {
         if self.calls_seen && !self.final_asked && self.settings.final_answer.ask.is_some() && self.said_nothing() {
             events.push(Event::FinalAnswerAsked);
         } else {
-            events.push(Event::Finished { stop: StopReason::Model(self.last_stop.clone()) });
+            let finished = Event::Finished { stop: StopReason::Model(self.last_stop.clone()) };
+            if planted::active(Bug::FinishTwice) {
+                events.push(finished.clone());
+            }
+            events.push(finished);
         }
         events
     }

@@ -25,6 +25,7 @@ mod rejection;
 mod run;
 mod settings;
 mod snapshot;
+mod tally;
 mod texts;
 
 pub use arguments::{Arguments, JsonText};
@@ -45,10 +46,11 @@ pub use message::{AssistantMessage, CallArguments, Message, MessageCall, Role, T
 pub use outcome::{Code, Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
 pub use owed::{Effect, EffectId};
 pub use rejection::Rejection;
-pub use run::{Phase, Run, Tally, Work};
+pub use run::{Phase, Run, Work};
 pub use settings::{
     Attributes, ContextWindow, ErrorDetail, ExecutorChoice, FinalAnswer, FinalTools, Limits, Parallel,
     ParallelToolCalls, Recheck, ResultOrder, Route, Settings, Siblings,
 };
 pub use snapshot::Snapshot;
+pub use tally::Tally;
 pub use texts::{denied_text, expired_text, refused_text, revoked_text};

@@ -1,5 +1,6 @@
 //! What is outstanding, derived from the state alone.
 
+use crate::planted::{self, Bug};
 use crate::{
     Attempt, CallIndex, CallState, FinalTools, PauseReason, Phase, Run, RunId, StopReason, Timestamp, Turn, Work,
 };
@@ -91,7 +92,8 @@ impl Run {
             let calls = self.indices(|call| matches!(call.state, CallState::Proposed));
             return vec![Effect::Authorize { calls }];
         }
-        if self.executable_count() == 0 {
+        let forgets = planted::active(Bug::OweNothing) && self.epoch.0 > 0;
+        if self.executable_count() == 0 || forgets {
             return Vec::new();
         }
         vec![Effect::Execute { calls: self.indices(|call| self.is_executable(call)) }]

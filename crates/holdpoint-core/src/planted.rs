@@ -32,11 +32,33 @@ pub enum Bug {
     PolicySeesAlias,
     /// I8: `Debug` of an input shows raw arguments.
     DebugShowsArguments,
+    /// I7: the simulated store merges a commit that is based on an older revision.
+    MergeStale,
+    /// I6: an import forgets in which order the calls were settled.
+    ImportForgets,
+    /// A turn ends although a call that people approved has not run.
+    DropApproved,
+    /// A segment finishes twice.
+    FinishTwice,
+    /// A failed call of the model is not counted.
+    ForgetFailedCalls,
+    /// A retry changes nothing.
+    ForgetRetry,
+    /// I2: what was cancelled between its intent and its start is started.
+    StartCancelled,
+    /// I12: a run that was taken over does not know what to do next.
+    OweNothing,
+    /// A question does not hold the other calls of its turn.
+    IgnoreHold,
+    /// An answer that comes after the deadline counts.
+    AnswerTooLate,
+    /// There is one turn more than allowed.
+    TurnTooMany,
 }
 
 impl Bug {
     /// Every mistake.
-    pub const ALL: [Bug; 13] = [
+    pub const ALL: [Bug; 24] = [
         Bug::StartBeforeCommit,
         Bug::SettleTwice,
         Bug::EditKeepsApprovals,
@@ -50,6 +72,17 @@ impl Bug {
         Bug::RepeatNever,
         Bug::PolicySeesAlias,
         Bug::DebugShowsArguments,
+        Bug::MergeStale,
+        Bug::ImportForgets,
+        Bug::DropApproved,
+        Bug::FinishTwice,
+        Bug::ForgetFailedCalls,
+        Bug::ForgetRetry,
+        Bug::StartCancelled,
+        Bug::OweNothing,
+        Bug::IgnoreHold,
+        Bug::AnswerTooLate,
+        Bug::TurnTooMany,
     ];
 }
 

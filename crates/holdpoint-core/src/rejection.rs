@@ -45,6 +45,11 @@ pub enum Rejection {
     Stopping,
     /// A run with this id began already.
     RunExists,
+    /// What was brought from another store cannot be a paused run.
+    InvalidSnapshot {
+        /// The part of it that does not fit the rest.
+        field: &'static str,
+    },
     /// A batch can be named only by a partial resume.
     BatchNeedsPartial,
     /// The input does not fit the state of the run: a mistake in the driver.
@@ -67,6 +72,7 @@ impl Rejection {
             Rejection::LeaseLost => Code::LeaseLost,
             Rejection::Stopping | Rejection::NotExpected { .. } => Code::NotExpected,
             Rejection::RunExists => Code::RunExists,
+            Rejection::InvalidSnapshot { .. } => Code::InvalidContinuation,
             Rejection::BatchNeedsPartial => Code::InvalidDecision,
         }
     }
@@ -95,6 +101,7 @@ impl fmt::Display for Rejection {
             Rejection::LeaseLost => f.write_str("the result is not of the current attempt"),
             Rejection::Stopping => f.write_str("the run stops and starts nothing new"),
             Rejection::RunExists => f.write_str("a run with this id began already"),
+            Rejection::InvalidSnapshot { field } => write!(f, "`{field}` does not fit a paused run"),
             Rejection::BatchNeedsPartial => f.write_str("only a partial resume may name the batch"),
             Rejection::NotExpected { input } => write!(f, "`{input}` does not fit the state of the run"),
         }

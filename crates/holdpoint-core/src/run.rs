@@ -7,7 +7,7 @@ use crate::planted::{self, Bug};
 use crate::{
     Actor, Attributes, BatchId, Call, CallIndex, CallRecord, CallState, ContinuationId, Epoch, Event, Failure, Input,
     Message, ModelStop, Outcome, PauseNumber, PauseReason, Rejection, Revision, RunId, Settings, Siblings, Status,
-    StopReason, Timestamp, Turn,
+    StopReason, Tally, Timestamp, Turn,
 };
 
 /// A run. Made empty, then told what happened.
@@ -66,39 +66,6 @@ pub enum Work {
     Model,
     /// Its calls settled.
     Calls,
-}
-
-/// How many calls of the current turn are in which state. Kept beside the calls so that no decision scans them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Policy must be asked.
-    pub proposed: u32,
-    /// A person must answer.
-    pub asked: u32,
-    /// May run, and nobody was asked.
-    pub ready_allowed: u32,
-    /// May run because people said so.
-    pub ready_approved: u32,
-    /// Started, no result.
-    pub running: u32,
-    /// Handed out, no result.
-    pub deferred: u32,
-    /// Final.
-    pub settled: u32,
-}
-
-impl Tally {
-    pub(crate) fn slot(&mut self, call: &Call) -> &mut u32 {
-        match &call.state {
-            CallState::Proposed => &mut self.proposed,
-            CallState::AwaitingApproval(_) => &mut self.asked,
-            CallState::Ready if call.asked == crate::Asked::No => &mut self.ready_allowed,
-            CallState::Ready => &mut self.ready_approved,
-            CallState::Running { .. } => &mut self.running,
-            CallState::Deferred { .. } => &mut self.deferred,
-            CallState::Settled(_) => &mut self.settled,
-        }
-    }
 }
 
 impl Run {
@@ -328,9 +295,11 @@ impl Run {
         ContinuationId { run: self.id.clone(), pause }
     }
 
-    /// The earliest deadline of an open question.
+    /// When time alone lets the run go on: once every open question is past its deadline. Until then a person who
+    /// holds the continuation can still use it. `None` when a question stays open for ever: a person is behind it.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.calls.iter().filter_map(|call| call.question()?.deadline).min()
+        let deadlines = self.calls.iter().filter_map(Call::question).map(|question| question.deadline);
+        deadlines.reduce(|one, other| Some(one?.max(other?))).flatten()
     }
 
     /// Whether a call may start now: it is ready and nothing holds it.
@@ -338,8 +307,18 @@ impl Run {
         matches!(call.state, CallState::Ready) && self.stopping.is_none() && !self.is_held(call)
     }
 
+    /// Whether this attempt of a call is the one that runs.
+    pub(crate) fn is_running(&self, index: CallIndex, wanted: crate::Attempt) -> bool {
+        let state = self.call(index).map(|call| &call.state);
+        matches!(state, Some(CallState::Running { attempt, .. }) if *attempt == wanted)
+    }
+
     fn is_held(&self, call: &Call) -> bool {
-        if self.tally.asked == 0 {
+        // What policy has not decided may become a question that holds the turn.
+        if self.tally.proposed > 0 {
+            return true;
+        }
+        if self.tally.asked == 0 || planted::active(Bug::IgnoreHold) {
             return false;
         }
         match self.settings.siblings {
@@ -355,6 +334,7 @@ impl Run {
         }
         match (self.tally.asked, self.settings.siblings) {
             (0, _) => self.tally.ready_allowed + self.tally.ready_approved,
+            (_, Siblings::Hold) if planted::active(Bug::IgnoreHold) => self.tally.ready_allowed,
             (_, Siblings::Hold) => 0,
             (_, Siblings::Run) => self.tally.ready_allowed,
         }

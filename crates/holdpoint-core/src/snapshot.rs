@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::input::Usage;
+use crate::planted::{self, Bug};
 use crate::{
     Actor, Attributes, Call, CallIndex, CallRecord, Message, PauseNumber, PauseReason, Phase, Run, Settings, Tally,
     Timestamp, Turn,
@@ -96,7 +97,9 @@ impl Run {
         self.turn = from.turn;
         self.calls = from.calls.clone();
         self.ignored = from.ignored.clone();
-        self.completion = from.completion.clone();
+        if !planted::active(Bug::ImportForgets) {
+            self.completion = from.completion.clone();
+        }
         self.past = from.past.clone();
         self.usage = from.usage.clone();
         self.model_calls = from.model_calls;
@@ -106,9 +109,6 @@ impl Run {
         self.final_asked = from.final_asked;
         self.calls_seen = from.calls_seen;
         self.phase = Phase::Paused(from.reason);
-        self.tally = Tally::default();
-        for call in &from.calls {
-            *self.tally.slot(call) += 1;
-        }
+        self.tally = Tally::of(&from.calls);
     }
 }

@@ -2,23 +2,23 @@
 
 /// A policy said no.
 pub fn denied_text(reason: Option<&str>) -> String {
-    format!("Denied: {}. Do not repeat this call.", reason.unwrap_or("the policy does not allow it"))
+    format!("Denied: {}. Do not repeat this call.", sentence(reason, "the policy does not allow it"))
 }
 
 /// A policy that had said yes said no when the call was about to run.
 pub fn revoked_text(reason: Option<&str>) -> String {
-    let reason = reason.unwrap_or("the policy does not allow it any more");
+    let reason = sentence(reason, "the policy does not allow it any more");
     format!("Denied: {reason}. The permission was withdrawn before the call ran. Do not repeat this call.")
 }
 
 /// A person said no.
 pub fn refused_text(reason: Option<&str>) -> String {
-    format!("Refused by a person: {}.", reason.unwrap_or("no reason was given"))
+    format!("Refused by a person: {}.", sentence(reason, "no reason was given"))
 }
 
 /// A person gave up a call whose outcome is unknown.
 pub(crate) fn given_up_text(reason: Option<&str>) -> String {
-    let reason = reason.unwrap_or("no reason was given");
+    let reason = sentence(reason, "no reason was given");
     format!("It is not known whether this call took effect, and a person decided not to run it again: {reason}.")
 }
 
@@ -30,4 +30,10 @@ pub fn expired_text() -> String {
 /// The run was cancelled.
 pub(crate) fn cancelled_text() -> String {
     "The run was cancelled.".to_owned()
+}
+
+/// A reason as part of a sentence, whether or not its author ended it with a full stop.
+fn sentence<'a>(reason: Option<&'a str>, otherwise: &'a str) -> &'a str {
+    let reason = reason.unwrap_or(otherwise).trim_end();
+    reason.strip_suffix('.').unwrap_or(reason)
 }

@@ -100,7 +100,9 @@ fn judge(call: &Call, given: &GivenAnswer, actor: &Actor) -> Result<Verdict, Cod
 fn judge_open(call: &Call, question: &Question, (given, actor): (&GivenAnswer, &Actor)) -> Result<Verdict, Code> {
     let fits = match (&given.answer, question.doubt.is_some()) {
         (Answer::Approve | Answer::Refuse { .. }, _) => true,
-        (Answer::ApproveEdited(_) | Answer::Supply(_), doubted) => !doubted,
+        // Policy must have been asked about what would run instead.
+        (Answer::ApproveEdited(_), doubted) => !doubted && given.decision.is_some(),
+        (Answer::Supply(_), doubted) => !doubted,
         (Answer::Happened(_), doubted) => doubted,
     };
     if !fits {
@@ -110,8 +112,12 @@ fn judge_open(call: &Call, question: &Question, (given, actor): (&GivenAnswer, &
     if !needed.is_empty() && needed.is_disjoint(&actor.roles) {
         return Err(Code::NotAnApprover);
     }
-    expect_digest(call, given)?;
     let approved_before = question.approvals.iter().any(|before| before.id == actor.id);
+    // Whoever repeats an edit was shown the old digest; their arguments are compared instead.
+    if approved_before && matches!(&given.answer, Answer::ApproveEdited(edited) if call.canonical() == Some(edited)) {
+        return Ok(Verdict::Known);
+    }
+    expect_digest(call, given)?;
     match (&given.answer, approved_before) {
         (Answer::Approve, true) => Ok(Verdict::Known),
         (Answer::Refuse { .. } | Answer::Supply(_), true) => Err(Code::ConflictingDecision),
@@ -176,6 +182,10 @@ impl Run {
         let open = calls.filter(|(_, call)| call.question().is_some());
         let missing = open.filter(|(index, _)| mentioned.binary_search(index).is_err());
         let missing: Vec<CallId> = missing.map(|(_, call)| call.id.clone()).collect();
-        if missing.is_empty() { Ok(()) } else { Err(Rejection::Missing { calls: missing, code: Code::MissingDecision }) }
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(Rejection::Missing { calls: missing, code: Code::MissingDecision })
+        }
     }
 }

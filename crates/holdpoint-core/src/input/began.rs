@@ -1,7 +1,7 @@
 //! An executor is about to start a call: the hooks let it through, the tool has not started.
 
 use crate::planted::{self, Bug};
-use crate::{CallIndex, CallState, Decision, Event, Phase, Rejection, Run, Stage, Timestamp, Work};
+use crate::{CallIndex, CallState, Decision, Event, Failure, Phase, Rejection, Run, Stage, Timestamp, Work};
 
 /// A call that is about to start.
 #[derive(Clone, Debug)]
@@ -33,11 +33,11 @@ pub(super) fn revoked(call: CallIndex, recheck: Option<Decision>, now: Timestamp
 
 impl Run {
     pub(super) fn expect_executable(&self, index: CallIndex, input: &'static str) -> Result<(), Rejection> {
-        if self.phase != Phase::Working(Work::Calls) {
-            return Err(Rejection::NotExpected { input });
-        }
-        if self.stopping.is_some() {
-            return Err(Rejection::Stopping);
+        match self.phase {
+            Phase::Working(Work::Calls) if self.stopping.is_none() => {}
+            // The executor may not have heard yet that the hook of a sibling failed.
+            Phase::Working(Work::Calls) | Phase::Failed(Failure::HookFailed, _) => return Err(Rejection::Stopping),
+            _ => return Err(Rejection::NotExpected { input }),
         }
         let call = self.call(index).ok_or(Rejection::NotExpected { input })?;
         let asked = planted::active(Bug::RunWhileAsked) && matches!(call.state, CallState::AwaitingApproval(_));

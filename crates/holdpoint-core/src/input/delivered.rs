@@ -30,6 +30,9 @@ pub(super) fn decide(run: &Run, delivered: Delivered, now: Timestamp) -> Result<
     let mut order = Vec::new();
     for (id, result) in delivered.results {
         let reject = |code| Rejection::Call { call: id.clone(), code };
+        if id.as_str().trim().is_empty() {
+            return Err(reject(Code::InvalidResult));
+        }
         let (index, call) = *by_id.get(&id).ok_or_else(|| reject(Code::UnexpectedResult))?;
         let known = fresh.get(&index).or_else(|| accepted(call));
         match (known, &call.state) {
@@ -88,7 +91,8 @@ impl Run {
     /// The change of stored context attributes, if there is one. Only listed keys are stored.
     pub(super) fn context_changed(&self, given: Attributes) -> Option<Event> {
         let keys = &self.settings.context_keys;
-        let changed = given.into_iter().filter(|(key, value)| keys.contains(key) && self.context.get(key) != Some(value));
+        let changed =
+            given.into_iter().filter(|(key, value)| keys.contains(key) && self.context.get(key) != Some(value));
         let attributes: Attributes = changed.collect();
         (!attributes.is_empty()).then_some(Event::ContextChanged { attributes })
     }

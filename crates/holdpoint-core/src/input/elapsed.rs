@@ -1,26 +1,25 @@
-//! Time passed: questions past their deadline expire.
+//! Time passed: a run whose open questions are all past their deadline goes on.
 
+use crate::planted::{self, Bug};
 use crate::{CallIndex, Event, Phase, Rejection, Run, Timestamp};
 
 pub(super) fn decide(run: &Run, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     let Phase::Paused(reason) = run.phase else { return Ok(Vec::new()) };
     let expired = run.expired(now);
-    if expired.is_empty() {
+    // An expiry takes effect at a resume. As long as another question is open nothing would move, so there is none, and
+    // the continuation that people hold stays good.
+    if expired.is_empty() || expired.len() < run.tally.asked as usize {
         return Ok(Vec::new());
     }
-    let all = expired.len() == run.tally.asked as usize;
-    let mut events: Vec<Event> = expired.into_iter().map(|call| Event::CallExpired { call }).collect();
-    // As long as another question is open nothing moves, and the continuation that people hold stays good.
-    if all {
-        events.push(Event::Resumed { pause: run.pauses, reason });
-    }
-    Ok(events)
+    let resumed = Event::Resumed { pause: run.pauses, reason };
+    let expired = expired.into_iter().map(|call| Event::CallExpired { call });
+    Ok(std::iter::once(resumed).chain(expired).collect())
 }
 
 impl Run {
-    /// The calls whose questions are past their deadline.
+    /// The calls whose questions are past their deadline, in order.
     pub(super) fn expired(&self, now: Timestamp) -> Vec<CallIndex> {
-        if self.tally.asked == 0 {
+        if self.tally.asked == 0 || planted::active(Bug::AnswerTooLate) {
             return Vec::new();
         }
         let calls = self.calls.iter().enumerate();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CallIndex, Event, Phase, Rejection, Run, Work};
+use crate::{CallIndex, Event, Failure, Phase, Rejection, Run, StopReason, Work};
 
 /// A hook that failed.
 #[derive(Clone, Debug)]
@@ -14,8 +14,17 @@ pub struct HookFailed {
 }
 
 pub(super) fn decide(run: &Run, failed: HookFailed) -> Result<Vec<Event>, Rejection> {
-    if run.phase != Phase::Working(Work::Calls) || run.call(failed.call).is_none() {
-        return Err(Rejection::NotExpected { input: "hook_failed" });
+    let not_expected = Rejection::NotExpected { input: "hook_failed" };
+    match run.phase {
+        Phase::Working(Work::Calls) => {}
+        // The hook of a sibling failed at the same time, and the run stopped for that.
+        Phase::Failed(Failure::HookFailed, _) => return Ok(Vec::new()),
+        Phase::Ended(StopReason::Cancelled) => return Err(Rejection::RunCancelled),
+        _ => return Err(not_expected),
     }
-    Ok(vec![Event::HookFailed { call: failed.call, detail: failed.detail }])
+    let index = failed.call;
+    let call = run.call(index).ok_or(not_expected)?;
+    // A hook that fails around a started call brings no result of it. Nobody else will: it is in doubt.
+    let doubt = super::recovered::in_doubt(index, call);
+    Ok(std::iter::once(Event::HookFailed { call: index, detail: failed.detail }).chain(doubt).collect())
 }

@@ -1,11 +1,11 @@
 //! The model replied.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Add;
 use std::sync::Arc;
 
 use crate::{
-    AssistantMessage, Attempt, CallArguments, CallId, CallIndex, CallOpening, CallRecord, Code, Event, Failure,
+    AssistantMessage, Attempt, CallArguments, CallId, CallIndex, CallOpening, CallRecord, Code, Event, Failure, Limits,
     Message, MessageCall, MessageCompleted, ModelStop, Outcome, ParallelToolCalls, Phase, Progress, Rejection,
     RequestedName, Run, Settlement, ToolFacts, ToolResult, Work,
 };
@@ -74,7 +74,7 @@ pub struct Usage {
 impl Usage {
     /// Read and written.
     pub fn total(self) -> u64 {
-        self.input + self.output
+        self.input.saturating_add(self.output)
     }
 }
 
@@ -83,10 +83,10 @@ impl Add for Usage {
 
     fn add(self, other: Usage) -> Usage {
         Usage {
-            input: self.input + other.input,
-            output: self.output + other.output,
-            cache_read: self.cache_read + other.cache_read,
-            cache_write: self.cache_write + other.cache_write,
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
         }
     }
 }
@@ -99,8 +99,7 @@ pub(super) fn decide(run: &Run, replied: Replied) -> Result<Vec<Event>, Rejectio
         return Ok(run.failed(Failure::Error, "the model said nothing at all".into()));
     };
     let mut ids = ShownIds::default();
-    let shown: Vec<CallId> =
-        reply.calls.iter().enumerate().map(|(position, call)| ids.next(position, call)).collect();
+    let shown: Vec<CallId> = reply.calls.iter().enumerate().map(|(position, call)| ids.next(position, call)).collect();
     let dropped = reply.calls.split_off(reply.calls.len().min(run.calls_kept_max()));
     let ignored = dropped
         .iter()
@@ -129,7 +128,7 @@ impl Run {
             ParallelToolCalls::Allowed => self.settings.max_tool_calls_per_turn,
             ParallelToolCalls::One => self.settings.max_tool_calls_per_turn.min(1),
         };
-        limit as usize
+        limit.min(Limits::TOOL_CALLS_PER_TURN_MAX) as usize
     }
 }
 
@@ -168,6 +167,8 @@ fn ignored_record(run: &Run, call: &ProposedCall, (id, position): (&CallId, usiz
 #[derive(Default)]
 struct ShownIds {
     taken: HashSet<Arc<str>>,
+    /// The next number to try for an id that repeats, so that many repeats cost what they are, not their square.
+    repeats: HashMap<Arc<str>, u32>,
 }
 
 impl ShownIds {
@@ -176,12 +177,16 @@ impl ShownIds {
             Some(id) if !id.trim().is_empty() => Arc::clone(id),
             Some(_) | None => format!("tc_{}", position + 1).into(),
         };
-        let mut id = Arc::clone(&wanted);
-        let mut repeat = 2_u32;
-        while !self.taken.insert(Arc::clone(&id)) {
-            id = format!("{wanted}__{repeat}").into();
-            repeat += 1;
+        if self.taken.insert(Arc::clone(&wanted)) {
+            return CallId::new(wanted);
         }
-        CallId::new(id)
+        let repeat = self.repeats.entry(Arc::clone(&wanted)).or_insert(2);
+        loop {
+            let id: Arc<str> = format!("{wanted}__{repeat}").into();
+            *repeat += 1;
+            if self.taken.insert(Arc::clone(&id)) {
+                return CallId::new(id);
+            }
+        }
     }
 }

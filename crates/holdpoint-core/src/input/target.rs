@@ -53,7 +53,7 @@ impl Run {
             }
             Target::Batch(_) if missing == Missing::Reject => return Err(Rejection::BatchNeedsPartial),
             Target::Batch(id) => {
-                if id.turn > self.turn {
+                if id.turn > self.turn || id.turn.0 == 0 {
                     return Err(Rejection::ContinuationNotFound);
                 }
                 let waits_for = self.pause_reason().filter(|_| id.turn == self.turn).ok_or_else(stale)?;

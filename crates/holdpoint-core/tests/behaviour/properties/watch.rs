@@ -1,0 +1,257 @@
+//! Watches a run: each checker keeps its own books from the events alone, and compares.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use holdpoint_core::{
+    Answer, Arguments, CallAnswered, CallIndex, CallState, Decision, Digest, Effect, Event, Input, Message, Outcome,
+    PauseNumber, PauseReason, Phase, ResultOrder, Run, RunId, Stage, StopReason, Tally, Target, Timestamp, Turn, Work,
+};
+
+use super::inputs::OUTPUT;
+use crate::support::fingerprint;
+
+type Key = (Turn, CallIndex);
+
+/// The books.
+pub(super) struct Watch {
+    log: Vec<Event>,
+    shadow: Run,
+    settled: HashMap<Key, (Outcome, String)>,
+    allowed: HashMap<Key, Digest>,
+    approved: HashSet<(Key, Option<Arc<str>>, Digest)>,
+    quorum: HashMap<Key, u32>,
+    used: HashSet<PauseNumber>,
+    last_resumed: Option<PauseNumber>,
+    final_asked: bool,
+    /// Every effect that was owed at some time.
+    pub(super) owed: HashSet<&'static str>,
+    /// Whether the books go back to the beginning of the run.
+    complete: bool,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Self {
+            log: Vec::new(),
+            shadow: Run::new(RunId::new("r")),
+            settled: HashMap::new(),
+            allowed: HashMap::new(),
+            approved: HashSet::new(),
+            quorum: HashMap::new(),
+            used: HashSet::new(),
+            last_resumed: None,
+            final_asked: false,
+            owed: HashSet::new(),
+            complete: true,
+        }
+    }
+
+    /// Watches a run from where it is. What was allowed before is not known, so that is not checked.
+    pub(super) fn after(run: &Run) -> Self {
+        let last_resumed = run.parent_continuation().map(|id| id.pause);
+        Self { shadow: run.clone(), last_resumed, complete: false, ..Self::new() }
+    }
+
+    pub(super) fn step(&mut self, run: &mut Run, input: Input, now: Timestamp) {
+        let before = fingerprint(run);
+        let turn = run.turn();
+        let current = match &input {
+            Input::Returned(returned) => run.call(returned.call).map(|call| (call.attempts, returned.attempt)),
+            _ => None,
+        };
+        let named = match &input {
+            Input::Answered(answered) => Some(answered.target.clone()),
+            Input::Delivered(delivered) => Some(delivered.target.clone()),
+            _ => None,
+        };
+        let usable = run.continuation();
+        let Ok(events) = run.step(input, now) else {
+            return assert_eq!(before, fingerprint(run), "a rejection changes nothing");
+        };
+        if events.is_empty() {
+            return assert_eq!(before, fingerprint(run), "nothing happened, nothing changed");
+        }
+        if let Some((current, Some(returned))) = current {
+            assert_eq!(current, returned, "I7");
+        }
+        if let Some(Target::Continuation(named)) = named {
+            assert_eq!(Some(named), usable, "I13");
+        }
+        let finished = events.iter().filter(|event| matches!(event, Event::Finished { .. })).count();
+        assert!(finished <= 1, "one end per segment");
+        assert_eq!(finished == 1, matches!(events.last(), Some(Event::Finished { .. })), "the end comes last");
+        for event in &events {
+            self.book(event);
+            self.shadow.apply(event);
+        }
+        self.log.extend(events);
+        assert_eq!(fingerprint(&self.shadow), fingerprint(run), "I6");
+        assert!(turn.0 == 0 || run.turn() == turn || run.turn() == turn.next(), "turns are counted one by one");
+        self.check(run);
+    }
+
+    /// The whole log gives the state, too.
+    pub(super) fn replay(&self, run: &Run) {
+        let mut replayed = Run::new(RunId::new("r"));
+        self.log.iter().for_each(|event| replayed.apply(event));
+        assert_eq!(fingerprint(&replayed), fingerprint(run), "I6");
+    }
+
+    /// A paused run is taken elsewhere; nothing else can be.
+    pub(super) fn move_to_another_store(&mut self, run: Run, now: Timestamp) -> Run {
+        let Some(snapshot) = run.snapshot() else { return run };
+        let mut moved = Run::new(RunId::new("r"));
+        self.log.clear();
+        self.shadow = moved.clone();
+        self.step(&mut moved, Input::Imported(Arc::new(snapshot)), now);
+        let told = (moved.continuation(), moved.parent_continuation(), moved.tally(), moved.records());
+        assert_eq!(told, (run.continuation(), run.parent_continuation(), run.tally(), run.records()));
+        moved
+    }
+
+    /// Enters one event, seen against the state before it.
+    fn book(&mut self, event: &Event) {
+        let turn = self.shadow.turn();
+        let digest = |call: CallIndex| self.shadow.call(call).and_then(|call| call.canonical()).map(Arguments::digest);
+        match event {
+            Event::CallDecided { call, stage: Stage::Policy, decision: Decision::Allow(_), .. } => {
+                self.allowed.extend(digest(*call).map(|digest| ((turn, *call), digest)));
+            }
+            Event::CallDecided { call, stage: Stage::Policy, decision: Decision::Confirm(_, terms), .. } => {
+                self.quorum.insert((turn, *call), terms.quorum);
+            }
+            Event::CallDoubted { call } => drop(self.quorum.insert((turn, *call), 1)),
+            Event::CallRequeued { call } => {
+                let facts = self.shadow.call(*call).and_then(|call| call.tool.as_ref());
+                assert!(facts.is_some_and(|facts| facts.repeat.may_repeat()), "what may not be repeated is not");
+            }
+            Event::CallAnswered(answered) => self.book_answer(answered, (turn, answered.call)),
+            Event::ToolStarted { call, .. } | Event::CallDeferred { call, .. } if self.complete => {
+                let key = (turn, *call);
+                let digest = digest(*call).expect("only calls with arguments run");
+                let approvals = self.approved.iter().filter(|(other, _, what)| *other == key && *what == digest);
+                let enough = self.quorum.get(&key).is_some_and(|quorum| approvals.count() >= *quorum as usize);
+                assert!(self.allowed.get(&key) == Some(&digest) || enough, "I4");
+                assert!(self.shadow.call(*call).is_some_and(|call| matches!(call.state, CallState::Ready)), "I4");
+            }
+            Event::Resumed { pause, .. } => {
+                assert!(self.used.insert(*pause), "I13: a continuation works once");
+                self.last_resumed = Some(*pause);
+            }
+            Event::FinalAnswerAsked => {
+                assert!(!std::mem::replace(&mut self.final_asked, true), "once per run");
+            }
+            _ => {}
+        }
+    }
+
+    fn book_answer(&mut self, answered: &CallAnswered, key: Key) {
+        let actor = answered.actor.id.clone();
+        match &answered.answer {
+            Answer::Approve => {
+                let shown = self.shadow.call(answered.call).and_then(|call| call.canonical());
+                self.approved.extend(shown.map(|shown| (key, actor, shown.digest())));
+            }
+            Answer::ApproveEdited(edited) => {
+                match &answered.decision {
+                    Some(Decision::Allow(_)) => drop(self.allowed.insert(key, edited.digest())),
+                    Some(Decision::Confirm(_, terms)) => drop(self.quorum.insert(key, terms.quorum)),
+                    Some(Decision::Deny(_)) | None => {}
+                }
+                self.approved.insert((key, actor, edited.digest()));
+            }
+            Answer::Refuse { .. } | Answer::Supply(_) | Answer::Happened(_) => {}
+        }
+    }
+
+    fn check(&mut self, run: &Run) {
+        assert_eq!(run.tally(), Tally::of(run.calls()));
+        self.owed.extend(run.owed().iter().map(effect_name));
+        self.settled_never_changes(run);
+        every_wait_has_somebody_behind_it(run);
+        results_are_in_order(run);
+        let ids: HashSet<_> = run.calls().iter().map(|call| &call.id).collect();
+        assert_eq!(ids.len(), run.calls().len(), "shown ids are unique");
+        assert!(run.turn().0 <= run.settings().max_turns);
+        if *run.phase() != Phase::Ended(StopReason::Halted) {
+            assert!(!run.text().is_some_and(|text| text.contains(OUTPUT)), "the text is never a tool's output");
+        }
+        if run.pause_reason().is_some() {
+            assert_eq!(run.parent_continuation().map(|id| id.pause), self.last_resumed);
+        }
+        if matches!(run.phase(), Phase::Ended(_)) {
+            assert!(run.calls().iter().all(|call| call.settlement().is_some()), "nothing is left open");
+        }
+    }
+
+    fn settled_never_changes(&mut self, run: &Run) {
+        for (index, call) in run.calls().iter().enumerate() {
+            let key = (run.turn(), CallIndex::from_usize(index));
+            let now = call.settlement().map(|settlement| (settlement.outcome, settlement.result.text()));
+            match (self.settled.get(&key), now) {
+                (Some(before), now) => assert_eq!(Some(before), now.as_ref(), "I3"),
+                (None, Some(now)) => drop(self.settled.insert(key, now)),
+                (None, None) => {}
+            }
+        }
+        for record in run.records() {
+            if let Some((outcome, _)) = self.settled.get(&(record.turn, record.index)) {
+                assert_eq!(record.progress, holdpoint_core::Progress::Settled(*outcome), "I3");
+            }
+        }
+    }
+}
+
+/// I12.
+fn every_wait_has_somebody_behind_it(run: &Run) {
+    let tally = run.tally();
+    match run.phase() {
+        Phase::New | Phase::Between => panic!("a step does not end between turns"),
+        Phase::Working(Work::Model) | Phase::Failed(..) | Phase::Ended(_) => assert!(!run.owed().is_empty()),
+        Phase::Working(Work::Calls) => {
+            let owed = run.owed();
+            assert!(!owed.is_empty() || tally.running > 0, "nobody works: {run:#?}");
+        }
+        Phase::Paused(reason) => {
+            assert_eq!((tally.running, tally.proposed), (0, 0));
+            match reason {
+                PauseReason::AwaitingToolConfirmation => assert!(tally.asked > 0),
+                PauseReason::AwaitingToolResults => assert!(tally.asked == 0 && tally.deferred > 0),
+            }
+        }
+    }
+}
+
+/// I9: after each message with calls come their results, in its order, before anything else.
+fn results_are_in_order(run: &Run) {
+    let mut messages = run.messages().iter().peekable();
+    while let Some(message) = messages.next() {
+        let Message::Assistant(asked) = &**message else { continue };
+        let mut answered = Vec::new();
+        while let Some(Message::Tool(tool)) = messages.peek().map(|message| &***message) {
+            answered.push(&tool.call);
+            messages.next();
+        }
+        if answered.is_empty() && messages.peek().is_none() {
+            return;
+        }
+        let mut asked: Vec<_> = asked.calls.iter().map(|call| &call.id).collect();
+        if run.settings().result_order == ResultOrder::Completion {
+            asked.sort();
+            answered.sort();
+        }
+        assert_eq!(asked, answered, "I9");
+    }
+}
+
+fn effect_name(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::CallModel { .. } => "call model",
+        Effect::Authorize { .. } => "authorize",
+        Effect::Execute { .. } => "execute",
+        Effect::SetTimer { .. } => "timer",
+        Effect::Pause { .. } => "pause",
+        Effect::Finish { .. } => "finish",
+    }
+}

@@ -1,0 +1,248 @@
+//! A run on a stage: the driver that a script plays against, without anything real behind it.
+
+use std::sync::Arc;
+
+use holdpoint_core::{
+    Actor, Attributes, Authorized, CallIndex, CallState, Conductor, ContextWindow, Deferred, Event, FinalTools, Input,
+    JsonText, Message, ParallelToolCalls, Phase, Recheck, Rejection, ResultOrder, Run, RunId, Settings, Siblings,
+    Started, Step, Tally, Timestamp, Work,
+};
+
+use super::parse::Plan;
+use super::{fingerprint, show};
+
+/// A run, the driver's decisions about it, and a log that survives crashes.
+pub(crate) struct Stage {
+    pub(crate) conductor: Conductor,
+    pub(crate) log: Vec<Event>,
+    pub(crate) now: Timestamp,
+    pub(crate) plans: Vec<Plan>,
+    pub(crate) settings: Settings,
+    pub(crate) context: Attributes,
+    system_prompt: Option<Arc<str>>,
+    history: Vec<Arc<Message>>,
+    handed: Vec<CallIndex>,
+    pub(crate) stopping: bool,
+    steps_shown: bool,
+    messages_seen: usize,
+    events_shown: usize,
+    transcript: Vec<String>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self {
+            conductor: Conductor::new(Run::new(RunId::new("r"))),
+            log: Vec::new(),
+            now: Timestamp(0),
+            plans: Vec::new(),
+            settings: Settings::default(),
+            context: Attributes::new(),
+            system_prompt: None,
+            history: vec![Arc::new(Message::user("go"))],
+            handed: Vec::new(),
+            stopping: false,
+            steps_shown: false,
+            messages_seen: 0,
+            events_shown: 0,
+            transcript: Vec::new(),
+        }
+    }
+
+    pub(crate) fn transcript(&self) -> &[String] {
+        &self.transcript
+    }
+
+    pub(crate) fn run(&self) -> &Run {
+        self.conductor.run()
+    }
+
+    pub(crate) fn index(&self, id: &str) -> CallIndex {
+        let at = self.run().calls().iter().position(|call| call.id.as_str() == id);
+        CallIndex::from_usize(at.unwrap_or_else(|| panic!("no call `{id}` in this turn")))
+    }
+
+    pub(crate) fn show(&mut self, line: impl Into<String>) {
+        self.transcript.push(line.into());
+    }
+
+    /// A setting, as a script says it.
+    pub(crate) fn given(&mut self, words: &str) {
+        let settings = &mut self.settings;
+        let (name, value) = words.split_once(' ').unwrap_or((words, ""));
+        match (name, value) {
+            ("max_turns", n) => settings.max_turns = n.parse().unwrap(),
+            ("max_calls", n) => settings.max_tool_calls_per_turn = n.parse().unwrap(),
+            ("parallel_calls", "one") => settings.parallel_tool_calls = ParallelToolCalls::One,
+            ("siblings", "run") => settings.siblings = Siblings::Run,
+            ("recheck", "off") => settings.recheck_policy = Recheck::Off,
+            ("order", "completion") => settings.result_order = ResultOrder::Completion,
+            ("nudge", "off") => settings.final_answer.ask = None,
+            ("nudge", "with tools") => settings.final_answer.tools = FinalTools::Enabled,
+            ("nudge", text) => settings.final_answer.ask = Some(text.into()),
+            ("window", n) => {
+                let (tokens, reserved) = n.split_once(" keep ").unwrap_or((n, "0"));
+                let (tokens, reserved_output_tokens) = (tokens.parse().unwrap(), reserved.parse().unwrap());
+                settings.context_window = Some(ContextWindow { tokens, reserved_output_tokens });
+            }
+            ("keys", keys) => settings.context_keys = keys.split_whitespace().map(Arc::from).collect(),
+            ("context", pairs) => self.context = attributes(pairs),
+            ("system", text) => self.system_prompt = Some(text.into()),
+            ("history", text) => self.history = history(text),
+            ("steps", "shown") => self.steps_shown = true,
+            other => panic!("no such setting: {other:?}"),
+        }
+    }
+
+    pub(crate) fn started(&self) -> Input {
+        Input::Started(Box::new(Started {
+            settings: Arc::new(self.settings.clone()),
+            context: self.context.clone(),
+            agent: None,
+            model: None,
+            system_prompt: self.system_prompt.clone(),
+            messages: self.history.clone(),
+            actor: Actor::default(),
+        }))
+    }
+
+    /// Feeds an input, checks what must always hold, and performs what follows.
+    pub(crate) fn feed(&mut self, input: Input) -> Result<usize, Rejection> {
+        let fed = self.feed_only(input);
+        match &fed {
+            Ok(0) => self.show("nothing changes"),
+            Ok(_) => self.pump(),
+            Err(rejection) => self.show(show::rejection(rejection)),
+        }
+        fed
+    }
+
+    fn feed_only(&mut self, input: Input) -> Result<usize, Rejection> {
+        let before = fingerprint(self.run());
+        let fed = self.conductor.feed(input, self.now);
+        let after = fingerprint(self.run());
+        if matches!(fed, Ok(0) | Err(_)) {
+            assert_eq!(before, after, "what leads to no event changes nothing");
+        }
+        assert_eq!(self.run().tally(), Tally::of(self.run().calls()));
+        assert_eq!(fingerprint(&self.replayed(self.conductor.outbox())), after, "I6");
+        fed
+    }
+
+    /// The state that the log amounts to.
+    pub(crate) fn replayed(&self, not_durable: &[Event]) -> Run {
+        let mut run = Run::new(RunId::new("r"));
+        self.log.iter().chain(not_durable).for_each(|event| run.apply(event));
+        run
+    }
+
+    /// Takes the run as it is in the log, as another process would.
+    pub(crate) fn reload(&mut self) {
+        self.conductor = Conductor::new(self.replayed(&[]));
+        self.handed.clear();
+        self.stopping = false;
+    }
+
+    /// Performs what the conductor says until something must happen outside.
+    pub(crate) fn pump(&mut self) {
+        loop {
+            match self.conductor.next() {
+                Step::Commit => {
+                    self.log.extend(self.conductor.committed());
+                    self.step_shown("commit");
+                }
+                Step::Start(intents) => {
+                    for (call, attempt) in intents {
+                        assert!(self.conductor.outbox().is_empty(), "I2");
+                        let again = if attempt.0 > 1 { format!("#{attempt}") } else { String::new() };
+                        let line = format!("start {}{again}", self.run().calls()[call.as_usize()].id);
+                        self.show(line);
+                    }
+                }
+                Step::Authorize { calls } => self.authorize(&calls),
+                Step::Execute { calls } => self.execute(calls),
+                Step::CallModel { tools } => {
+                    let line = show::model_call(self.run(), tools, self.messages_seen);
+                    self.messages_seen = self.run().messages().len();
+                    return self.show(line);
+                }
+                Step::Wait if self.executor_is_done() => self.conductor.executor_ended(),
+                Step::Wait => return,
+                Step::Pause { reason } => {
+                    assert!(self.conductor.outbox().is_empty(), "I14");
+                    let line = show::pause(self.run(), reason);
+                    return self.show(line);
+                }
+                Step::Finish { stop } => {
+                    let line = show::finish(self.run(), &stop);
+                    return self.show(line);
+                }
+            }
+        }
+    }
+
+    fn step_shown(&mut self, line: impl Into<String>) {
+        if self.steps_shown {
+            self.show(line);
+        }
+    }
+
+    fn authorize(&mut self, calls: &[CallIndex]) {
+        let names: Vec<&str> = calls.iter().map(|call| self.run().calls()[call.as_usize()].id.as_str()).collect();
+        let line = format!("authorize {}", names.join(" "));
+        self.step_shown(line);
+        let decisions = calls.iter().map(|call| (*call, self.plans[call.as_usize()].decision.clone())).collect();
+        self.feed_only(Input::Authorized(Authorized { decisions })).unwrap();
+    }
+
+    fn execute(&mut self, calls: Vec<CallIndex>) {
+        let names: Vec<&str> = calls.iter().map(|call| self.run().calls()[call.as_usize()].id.as_str()).collect();
+        let line = format!("execute {}", names.join(" "));
+        self.show(line);
+        for call in &calls {
+            if self.plans[call.as_usize()].defers {
+                let recheck = None;
+                self.feed_only(Input::Deferred(Deferred { call: *call, recheck })).unwrap();
+            }
+        }
+        self.handed = calls;
+    }
+
+    fn executor_is_done(&self) -> bool {
+        let works = *self.run().phase() == Phase::Working(Work::Calls);
+        self.conductor.is_executing()
+            && self.handed.iter().filter_map(|call| self.run().call(*call)).all(|call| match call.state {
+                CallState::Running { .. } => !works,
+                CallState::Ready | CallState::Proposed => self.stopping || !works,
+                CallState::AwaitingApproval(_) | CallState::Deferred { .. } | CallState::Settled(_) => true,
+            })
+    }
+
+    /// Shows the names of the events since the last time.
+    pub(crate) fn show_events(&mut self) {
+        let names: Vec<&str> = self.log[self.events_shown..].iter().map(Event::name).collect();
+        let line = names.join(" ");
+        self.events_shown = self.log.len();
+        self.show(line);
+    }
+}
+
+/// Reads `user=7 tenant=2`.
+pub(crate) fn attributes(pairs: &str) -> Attributes {
+    let pairs = pairs.split_whitespace().map(|pair| pair.split_once('=').unwrap());
+    pairs.map(|(key, value)| (key.into(), JsonText::new(value))).collect()
+}
+
+/// Reads `system hello, user go, assistant fine`.
+fn history(text: &str) -> Vec<Arc<Message>> {
+    let messages = text.split(',').map(|part| {
+        let (role, words) = part.trim().split_once(' ').unwrap();
+        match role {
+            "system" => Message::System(words.into()),
+            "user" => Message::user(words),
+            "assistant" => Message::assistant(words),
+            other => panic!("no such role: {other}"),
+        }
+    });
+    messages.map(Arc::new).collect()
+}
