@@ -1,0 +1,152 @@
+//! Rules about writing.
+
+use std::sync::Arc;
+
+use holdpoint_core::{ContinuationId, PauseNumber, Revision, RunId, Status};
+
+use super::{Checked, append, create, expect, must, step};
+use crate::{CommitError, HeadUpdate, RUN_ID_BYTES_MAX, Store, StoreError, Transition, TransitionProblem};
+
+/// How many try at once.
+const RACERS: usize = 16;
+
+/// A commit at revision 0 makes the run, and its revision is the number of its records.
+pub async fn a_commit_at_zero_creates_the_run(store: Arc<dyn Store>) -> Checked {
+    let run = RunId::new("created");
+    let made = store.commit(&run, Revision(0), step(&[b"a", b"b", b"c"])).await;
+    expect(matches!(made, Ok(Revision(3))), || format!("three records at 0 gave {made:?}, not revision 3"))?;
+    let made = store.commit(&run, Revision(3), step(&[b"d"])).await;
+    expect(matches!(made, Ok(Revision(4))), || format!("one record at 3 gave {made:?}, not revision 4"))
+}
+
+/// A run that is not there is at revision 0: a commit anywhere else is stale and makes nothing.
+pub async fn a_commit_on_an_unknown_run_is_stale(store: Arc<dyn Store>) -> Checked {
+    let run = RunId::new("nowhere");
+    let made = store.commit(&run, Revision(2), step(&[b"a"])).await;
+    let stale = matches!(made, Err(CommitError::Stale { current: Revision(0) }));
+    expect(stale, || format!("a commit at 2 of a new run gave {made:?}, not stale at 0"))?;
+    let head = must("head", store.head(&run).await)?;
+    expect(head.is_none(), || "a stale commit made a run".to_owned())
+}
+
+/// Behind, ahead, or at 0 of a run that exists: stale, with the true revision, and nothing changes.
+pub async fn a_stale_commit_changes_nothing(store: Arc<dyn Store>) -> Checked {
+    let run = RunId::new("moved-on");
+    create(&store, &run, HeadUpdate::new(Status::Running)).await?;
+    append(&store, &run, Revision(1)).await?;
+    let before = (must("load", store.load(&run, Revision(0)).await)?, must("head", store.head(&run).await)?);
+    for at in [0, 1, 3, u64::MAX] {
+        let mut transition = step(&[b"late", b"later"]);
+        transition.head.status = Status::Finished;
+        transition.head.deadline = Some(super::START);
+        let made = store.commit(&run, Revision(at), transition).await;
+        let stale = matches!(made, Err(CommitError::Stale { current: Revision(2) }));
+        expect(stale, || format!("a commit at {at} of a run at 2 gave {made:?}, not stale at 2"))?;
+    }
+    let after = (must("load", store.load(&run, Revision(0)).await)?, must("head", store.head(&run).await)?);
+    expect(before == after, || format!("a stale commit changed {before:?} to {after:?}"))?;
+    let due = must("due", store.due(super::START, 10).await)?;
+    expect(due.is_empty(), || "a stale commit set a deadline".to_owned())
+}
+
+/// Transitions that no store takes: the problem is named and nothing is written.
+pub async fn a_refused_transition_writes_nothing(store: Arc<dyn Store>) -> Checked {
+    let run = RunId::new("whole");
+    let other = ContinuationId { run: RunId::new("other"), pause: PauseNumber(1) };
+    let mut foreign = step(&[b"a", b"b"]);
+    foreign.head.continuation = Some(other);
+    let cases: [(&RunId, Transition, TransitionProblem); 4] = [
+        (&run, step(&[]), TransitionProblem::Empty),
+        (&run, foreign, TransitionProblem::ForeignContinuation),
+        (&RunId::new(""), step(&[b"a"]), TransitionProblem::RunIdLength { bytes: 0 }),
+        (
+            &RunId::new("r".repeat(RUN_ID_BYTES_MAX + 1)),
+            step(&[b"a"]),
+            TransitionProblem::RunIdLength { bytes: RUN_ID_BYTES_MAX + 1 },
+        ),
+    ];
+    for (run, transition, problem) in cases {
+        let made = store.commit(run, Revision(0), transition).await;
+        let named = matches!(&made, Err(CommitError::Invalid(found)) if *found == problem);
+        expect(named, || format!("expected `{problem}`, got {made:?}"))?;
+        let loaded = store.load(run, Revision(0)).await;
+        let nothing = matches!(loaded, Err(StoreError::NotFound { .. }));
+        expect(nothing, || format!("after `{problem}` a load gave {loaded:?}"))?;
+    }
+    Ok(())
+}
+
+/// Many write onto the same revision at once: one succeeds, the others are stale, and only the winner's records are there.
+pub async fn of_racing_commits_exactly_one_wins(store: Arc<dyn Store>) -> Checked {
+    let run = RunId::new("raced");
+    create(&store, &run, HeadUpdate::new(Status::Running)).await?;
+    race(&store, &run, Revision(1)).await
+}
+
+/// Many create the same run at once: one succeeds.
+pub async fn of_racing_creations_exactly_one_wins(store: Arc<dyn Store>) -> Checked {
+    race(&store, &RunId::new("raced-from-nothing"), Revision(0)).await
+}
+
+async fn race(store: &Arc<dyn Store>, run: &RunId, at: Revision) -> Checked {
+    let barrier = Arc::new(tokio::sync::Barrier::new(RACERS));
+    let racers: Vec<_> = (0..RACERS)
+        .map(|racer| {
+            let (store, run, barrier) = (Arc::clone(store), run.clone(), Arc::clone(&barrier));
+            tokio::spawn(async move {
+                let name = racer.to_string();
+                barrier.wait().await;
+                (name.clone(), store.commit(&run, at, step(&[name.as_bytes(), name.as_bytes()])).await)
+            })
+        })
+        .collect();
+    let after = Revision(at.0 + 2);
+    let mut winners = Vec::new();
+    for racer in racers {
+        match must("a racer", racer.await)? {
+            (name, Ok(revision)) if revision == after => winners.push(name),
+            (_, Err(CommitError::Stale { current })) if current == after => {}
+            (name, made) => return Err(format!("racer {name} got {made:?}, neither {after} nor stale at {after}")),
+        }
+    }
+    let [winner] = winners.as_slice() else {
+        return Err(format!("{} racers won, not one", winners.len()));
+    };
+    let records = must("load", store.load(run, at).await)?;
+    let theirs = records.len() == 2 && records.iter().all(|record| *record.body == *winner.as_bytes());
+    expect(theirs, || format!("racer {winner} won but the records are {records:?}"))
+}
+
+/// While transitions of three records are written, nobody sees a number of records that is no multiple of three.
+pub async fn readers_see_whole_transitions_only(store: Arc<dyn Store>) -> Checked {
+    const STEPS: u64 = 100;
+    let run = RunId::new("in-threes");
+    let three: &[&[u8]] = &[b"one", b"two", b"three"];
+    must("commit", store.commit(&run, Revision(0), step(three)).await)?;
+    let (writing, writers_run) = (Arc::clone(&store), run.clone());
+    let writer = tokio::spawn(async move {
+        for done in 1..STEPS {
+            writing.commit(&writers_run, Revision(3 * done), step(three)).await?;
+            tokio::task::yield_now().await;
+        }
+        Ok::<(), CommitError>(())
+    });
+    loop {
+        // Asked before reading: what is read afterwards must have all that a finished writer wrote.
+        let finished = writer.is_finished();
+        let records = must("load", store.load(&run, Revision(0)).await)?.len() as u64;
+        let head = must("head", store.head(&run).await)?.ok_or("the run has no head")?.revision.0;
+        let whole = records.is_multiple_of(3) && head.is_multiple_of(3);
+        expect(whole, || format!("{records} records and revision {head} were seen"))?;
+        expect(records <= head, || format!("revision {head} was seen after {records} records"))?;
+        if records == 3 * STEPS {
+            break;
+        }
+        if finished {
+            must("the writer", must("the writer", writer.await)?)?;
+            return Err(format!("the writer is done and the run is at {head}"));
+        }
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Rules about finding runs: lists and deadlines.
+
+use std::sync::Arc;
+
+use holdpoint_core::{Revision, RunId, Status, Timestamp};
+
+use super::{Checked, START, append, create, expect, must, step};
+use crate::{Cursor, DUE_LIMIT_MAX, HeadUpdate, LIST_LIMIT_MAX, RunFilter, Store, StoreError};
+
+async fn names(store: &Arc<dyn Store>, filter: &RunFilter) -> Result<(Vec<String>, Option<Cursor>), String> {
+    let page = must("list", store.list(filter).await)?;
+    Ok((page.runs.iter().map(|head| head.run.to_string()).collect(), page.next))
+}
+
+async fn create_named(store: &Arc<dyn Store>, names: &[&str]) -> Checked {
+    for name in names {
+        create(store, &RunId::new(*name), HeadUpdate::new(Status::Running)).await?;
+    }
+    Ok(())
+}
+
+/// The last created run is the first of the list, even if an older one moved since. Listed heads are the true ones.
+pub async fn lists_have_the_newest_first(store: Arc<dyn Store>) -> Checked {
+    let (empty, next) = names(&store, &RunFilter::default()).await?;
+    expect(empty.is_empty() && next.is_none(), || format!("an empty store lists {empty:?}"))?;
+    create_named(&store, &["b", "a", "c"]).await?;
+    append(&store, &RunId::new("b"), Revision(1)).await?;
+    let (seen, next) = names(&store, &RunFilter::default()).await?;
+    expect(seen == ["c", "a", "b"], || format!("the list is {seen:?}, not c, a, b"))?;
+    expect(next.is_none(), || "a whole list says that there is more".to_owned())?;
+    for listed in must("list", store.list(&RunFilter::default()).await)?.runs {
+        let head = must("head", store.head(&listed.run).await)?;
+        expect(head.as_ref() == Some(&listed), || format!("{listed:?} is listed, but the head is {head:?}"))?;
+    }
+    Ok(())
+}
+
+/// Status, agent and tenant each leave out the others, and together leave out what any of them leaves out.
+pub async fn lists_are_filtered(store: Arc<dyn Store>) -> Checked {
+    let runs = [
+        ("1", Status::Running, Some("sales"), Some("acme")),
+        ("2", Status::Finished, Some("sales"), Some("acme")),
+        ("3", Status::Finished, Some("sales"), Some("other")),
+        ("4", Status::Finished, Some("support"), Some("acme")),
+        ("5", Status::Finished, None, None),
+    ];
+    for (name, status, agent, tenant) in runs {
+        let (agent, tenant) = (agent.map(Into::into), tenant.map(Into::into));
+        create(&store, &RunId::new(name), HeadUpdate { agent, tenant, ..HeadUpdate::new(status) }).await?;
+    }
+    let all = RunFilter::default;
+    let cases = [
+        (RunFilter { status: Some(Status::Finished), ..all() }, "5432"),
+        (RunFilter { status: Some(Status::Cancelled), ..all() }, ""),
+        (RunFilter { agent: Some("sales".into()), ..all() }, "321"),
+        (RunFilter { tenant: Some("acme".into()), ..all() }, "421"),
+        (RunFilter { agent: Some("sales".into()), tenant: Some("acme".into()), ..all() }, "21"),
+        (RunFilter { agent: Some("sales".into()), status: Some(Status::Running), ..all() }, "1"),
+        (RunFilter { tenant: Some("nobody".into()), ..all() }, ""),
+    ];
+    for (filter, wanted) in cases {
+        let (seen, _) = names(&store, &filter).await?;
+        expect(seen.concat() == wanted, || format!("{filter:?} lists {seen:?}, not {wanted}"))?;
+    }
+    Ok(())
+}
+
+/// Pages have the size that was asked for, cover every run once, and are not shifted by runs that appear meanwhile.
+pub async fn lists_come_in_pages(store: Arc<dyn Store>) -> Checked {
+    for number in 0..LIST_LIMIT_MAX + 5 {
+        let agent = if number % 2 == 0 { "even" } else { "odd" };
+        let head = HeadUpdate { agent: Some(agent.into()), ..HeadUpdate::new(Status::Running) };
+        create(&store, &RunId::new(format!("{number:04}")), head).await?;
+    }
+    let mut filter = RunFilter { agent: Some("even".into()), limit: Some(40), ..RunFilter::default() };
+    let mut seen = Vec::new();
+    loop {
+        let (page, next) = names(&store, &filter).await?;
+        expect(page.len() <= 40, || format!("a page of 40 has {}", page.len()))?;
+        expect(page.len() == 40 || next.is_none(), || "a page is short and not the last".to_owned())?;
+        seen.extend(page);
+        let late = HeadUpdate { agent: Some("even".into()), ..HeadUpdate::new(Status::Running) };
+        create(&store, &RunId::new(format!("late-{}", seen.len())), late).await?;
+        match next {
+            Some(cursor) => filter.cursor = Some(cursor),
+            None => break,
+        }
+    }
+    let evens = (0..LIST_LIMIT_MAX + 5).rev().filter(|number| number % 2 == 0);
+    let wanted: Vec<String> = evens.map(|number| format!("{number:04}")).collect();
+    expect(seen == wanted, || format!("the pages list {seen:?}"))?;
+    for (limit, size) in [(Some(usize::MAX), LIST_LIMIT_MAX), (Some(0), 1), (None, crate::LIST_LIMIT_DEFAULT)] {
+        let (page, next) = names(&store, &RunFilter { limit, ..RunFilter::default() }).await?;
+        expect(page.len() == size && next.is_some(), || format!("a limit of {limit:?} gives {} runs", page.len()))?;
+    }
+    Ok(())
+}
+
+/// A cursor that no list gave is refused, never read as something else.
+pub async fn a_cursor_of_nobody_is_refused(store: Arc<dyn Store>) -> Checked {
+    create_named(&store, &["only"]).await?;
+    for text in ["", "nonsense", "-1", "99999999999999999999999999", "18446744073709551615"] {
+        let filter = RunFilter { cursor: Some(Cursor::new(text)), ..RunFilter::default() };
+        let listed = store.list(&filter).await;
+        let refused = matches!(listed, Err(StoreError::InvalidCursor));
+        expect(refused, || format!("the cursor `{text}` gave {listed:?}"))?;
+    }
+    Ok(())
+}
+
+/// A run is due from its deadline on, the earliest first, until a commit moves the deadline or takes it away.
+pub async fn deadlines_that_passed_are_due(store: Arc<dyn Store>) -> Checked {
+    let waits =
+        |ms| HeadUpdate { deadline: Some(START.plus_ms(ms)), ..HeadUpdate::new(Status::AwaitingToolConfirmation) };
+    for (name, ms) in [("late", 30), ("early", 10), ("middle", 20)] {
+        create(&store, &RunId::new(name), waits(ms)).await?;
+    }
+    create_named(&store, &["never"]).await?;
+    due_is(&store, Timestamp(START.plus_ms(10).0 - 1), "").await?;
+    due_is(&store, START.plus_ms(10), "early").await?;
+    due_is(&store, START.plus_ms(99), "early middle late").await?;
+    let limited = must("due", store.due(START.plus_ms(99), 2).await)?;
+    expect(limited.len() == 2, || format!("a limit of 2 gives {limited:?}"))?;
+    let all = must("due", store.due(START.plus_ms(99), usize::MAX).await)?;
+    expect(all.len() == 3 && DUE_LIMIT_MAX >= 3, || format!("no limit gives {all:?}"))?;
+
+    let mut moved = step(&[b"moved"]);
+    moved.head = waits(50);
+    must("commit", store.commit(&RunId::new("early"), Revision(1), moved).await)?;
+    append(&store, &RunId::new("middle"), Revision(1)).await?;
+    due_is(&store, START.plus_ms(49), "late").await?;
+    due_is(&store, START.plus_ms(50), "late early").await
+}
+
+async fn due_is(store: &Arc<dyn Store>, at: Timestamp, wanted: &str) -> Checked {
+    let due = must("due", store.due(at, 10).await)?;
+    let seen = due.iter().map(RunId::as_str).collect::<Vec<_>>().join(" ");
+    expect(seen == wanted, || format!("at {} `{seen}` is due, not `{wanted}`", at.0))
+}

@@ -1,0 +1,119 @@
+//! What is written and what is read back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use holdpoint_core::{ContinuationId, Revision, RunId, Status, Timestamp};
+
+use crate::TransitionProblem;
+
+/// The largest record.
+pub const RECORD_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The most records of one transition: far above what the largest turn makes.
+pub const TRANSITION_RECORDS_MAX: usize = 100_000;
+/// The longest run id.
+pub const RUN_ID_BYTES_MAX: usize = 256;
+
+/// One step of a run: its records, and what is true of the run afterwards.
+pub struct Transition {
+    /// The encoded events, in order. Never empty.
+    pub records: Vec<Vec<u8>>,
+    /// What is true afterwards.
+    pub head: HeadUpdate,
+    /// When it happened. Every record of it carries this moment.
+    pub at: Timestamp,
+}
+
+impl Transition {
+    /// Whether any store could take it: not empty, within the limits, and about this run only.
+    pub fn check(&self, run: &RunId) -> Result<(), TransitionProblem> {
+        let id_bytes = run.as_str().len();
+        if id_bytes == 0 || id_bytes > RUN_ID_BYTES_MAX {
+            return Err(TransitionProblem::RunIdLength { bytes: id_bytes });
+        }
+        if self.records.is_empty() {
+            return Err(TransitionProblem::Empty);
+        }
+        if self.records.len() > TRANSITION_RECORDS_MAX {
+            return Err(TransitionProblem::TooManyRecords { records: self.records.len() });
+        }
+        if let Some(record) = self.records.iter().find(|record| record.len() > RECORD_BYTES_MAX) {
+            return Err(TransitionProblem::RecordTooLarge { bytes: record.len() });
+        }
+        match &self.head.continuation {
+            Some(continuation) if continuation.run != *run => Err(TransitionProblem::ForeignContinuation),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Shows sizes only: records hold arguments and results.
+impl fmt::Debug for Transition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes: usize = self.records.iter().map(Vec::len).sum();
+        write!(f, "Transition({} records, {bytes} bytes, {:?} at {})", self.records.len(), self.head, self.at.0)
+    }
+}
+
+/// What a commit says about the run. It replaces what the commit before said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadUpdate {
+    /// Where the run is.
+    pub status: Status,
+    /// The agent, if it has a name.
+    pub agent: Option<Arc<str>>,
+    /// The tenant, where there are tenants.
+    pub tenant: Option<Arc<str>>,
+    /// The pause that waits, if one does.
+    pub continuation: Option<ContinuationId>,
+    /// The earliest deadline of what waits.
+    pub deadline: Option<Timestamp>,
+}
+
+impl HeadUpdate {
+    /// A status and nothing else.
+    pub fn new(status: Status) -> Self {
+        Self { status, agent: None, tenant: None, continuation: None, deadline: None }
+    }
+}
+
+/// What is known of a run without reading its records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The run.
+    pub run: RunId,
+    /// How many records it has.
+    pub revision: Revision,
+    /// Where it is.
+    pub status: Status,
+    /// The agent, if it has a name.
+    pub agent: Option<Arc<str>>,
+    /// The tenant, where there are tenants.
+    pub tenant: Option<Arc<str>>,
+    /// The pause that waits, if one does.
+    pub continuation: Option<ContinuationId>,
+    /// The earliest deadline of what waits.
+    pub deadline: Option<Timestamp>,
+    /// The moment of its first transition.
+    pub created_at: Timestamp,
+    /// The moment of its last transition.
+    pub updated_at: Timestamp,
+}
+
+/// One encoded event of a run.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its place, from 1: the revision of the run once it was written.
+    pub seq: Revision,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What the codec wrote.
+    pub body: Arc<[u8]>,
+}
+
+/// Shows the size only: records hold arguments and results.
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Record({} at {}, {} bytes)", self.seq, self.at.0, self.body.len())
+    }
+}
