@@ -1,0 +1,124 @@
+//! What a payload of the right shape must hold besides: nothing that the machine could not have made.
+
+use std::collections::HashSet;
+
+use holdpoint_core::{Asked, Call, CallId, CallState, Limits, PauseReason, Siblings, Snapshot, Usage};
+
+use super::wire::TotalsWire;
+use crate::arguments::digest_of;
+use crate::wire::{Fault, Members, Wire};
+
+/// Counters of a run stay far below this; above it they would overflow one day.
+pub(super) const COUNT_MAX: u32 = 1_000_000_000;
+
+/// The usage of each turn, if it adds up to the total.
+pub(super) fn usage(totals: &TotalsWire) -> Result<Vec<Usage>, Fault> {
+    let overflow = || Fault::at("usage.turns");
+    let mut turns = Vec::with_capacity(totals.turns.len());
+    let mut sum = Usage::default();
+    for turn in &totals.turns {
+        let turn = turn.core().map_err(|fault| fault.within("usage.turns"))?;
+        sum.input = sum.input.checked_add(turn.input).ok_or_else(overflow)?;
+        sum.output = sum.output.checked_add(turn.output).ok_or_else(overflow)?;
+        sum.cache_read = sum.cache_read.checked_add(turn.cache_read).ok_or_else(overflow)?;
+        sum.cache_write = sum.cache_write.checked_add(turn.cache_write).ok_or_else(overflow)?;
+        turns.push(turn);
+    }
+    let total = sum.input.checked_add(sum.output).ok_or_else(overflow)?;
+    // Later turns are added to it.
+    if total > u64::MAX / 2 || sum.cache_read > u64::MAX / 2 || sum.cache_write > u64::MAX / 2 {
+        return Err(overflow());
+    }
+    let checks = [
+        ("usage.input", totals.input == sum.input),
+        ("usage.output", totals.output == sum.output),
+        ("usage.total", totals.total == total),
+        ("usage.cache_read", totals.cache_read == sum.cache_read),
+        ("usage.cache_write", totals.cache_write == sum.cache_write),
+    ];
+    expect(&checks)?;
+    Ok(turns)
+}
+
+/// The first field that does not hold.
+fn expect(checks: &[(&'static str, bool)]) -> Result<(), Fault> {
+    match checks.iter().find(|(_, holds)| !holds) {
+        Some((field, _)) => Err(Fault::at(*field)),
+        None => Ok(()),
+    }
+}
+
+/// Values above the limit were never written.
+pub(super) fn context(context: &Members) -> Result<(), Fault> {
+    let large = context.0.iter().find(|(_, value)| value.expose().len() > Limits::CONTEXT_VALUE_BYTES_MAX);
+    match large {
+        Some((name, _)) => Err(Fault::at(&**name).within("context")),
+        None => Ok(()),
+    }
+}
+
+/// Whether the machine could have paused like this.
+pub(super) fn snapshot(snapshot: &Snapshot) -> Result<(), Fault> {
+    let settings = &snapshot.settings;
+    expect(&[
+        ("state.calls", snapshot.calls.len() <= Limits::TOOL_CALLS_PER_TURN_MAX as usize),
+        ("state.history_len", snapshot.history_len as usize <= snapshot.messages.len()),
+        ("state.model_calls", snapshot.model_calls <= COUNT_MAX),
+        ("state.tool_executions", snapshot.tool_executions <= COUNT_MAX),
+        ("state.settings.max_turns", settings.max_turns >= 1),
+        ("state.settings.executor.max_concurrency", settings.executor.max_concurrency != Some(0)),
+        ("state.completion", completion_fits(snapshot)),
+        ("state.calls_seen", snapshot.calls_seen),
+        ("reason", reason_fits(snapshot)),
+    ])?;
+    let mut ids: HashSet<&CallId> = HashSet::with_capacity(snapshot.calls.len());
+    for (index, call) in snapshot.calls.iter().enumerate() {
+        let fits = if ids.insert(&call.id) { call_fits(call) } else { Err(Fault::at("id")) };
+        fits.map_err(|fault| fault.item("calls", index).within("state"))?;
+    }
+    Ok(())
+}
+
+/// Exactly the settled calls are complete, each once.
+fn completion_fits(snapshot: &Snapshot) -> bool {
+    let mut open: Vec<bool> = snapshot.calls.iter().map(|call| call.settlement().is_none()).collect();
+    let all_settled = snapshot.completion.iter().all(|index| {
+        let slot = open.get_mut(index.as_usize());
+        slot.is_some_and(|seen| !std::mem::replace(seen, true))
+    });
+    all_settled && open.iter().all(|seen| *seen)
+}
+
+/// A pause has something to wait for, and nothing that could go on without it.
+fn reason_fits(snapshot: &Snapshot) -> bool {
+    let count = |state: fn(&Call) -> bool| snapshot.calls.iter().filter(|call| state(call)).count();
+    let asked = count(|call| call.question().is_some());
+    let deferred = count(|call| matches!(call.state, CallState::Deferred { .. }));
+    let moving = count(|call| matches!(call.state, CallState::Proposed | CallState::Running { .. }));
+    let allowed = count(|call| matches!(call.state, CallState::Ready) && call.asked == Asked::No);
+    let ready = count(|call| matches!(call.state, CallState::Ready));
+    moving == 0
+        && match snapshot.reason {
+            PauseReason::AwaitingToolConfirmation => {
+                asked > 0 && (snapshot.settings.siblings == Siblings::Hold || allowed == 0)
+            }
+            PauseReason::AwaitingToolResults => asked == 0 && ready == 0 && deferred > 0,
+        }
+}
+
+fn call_fits(call: &Call) -> Result<(), Fault> {
+    let covered = call.tool.as_ref().map_or(call.name.as_str(), |facts| facts.name.as_str());
+    let digest_fits = call.canonical().is_none_or(|a| digest_of(covered, a.expose()) == a.digest());
+    let runnable = call.tool.is_some() && call.canonical().is_some();
+    let quorum_open = call
+        .question()
+        .is_none_or(|question| question.terms.quorum >= 1 && question.approvals.len() < question.terms.quorum as usize);
+    expect(&[
+        ("id", !call.id.as_str().is_empty()),
+        ("digest", digest_fits),
+        ("attempts", call.attempts.0 <= COUNT_MAX),
+        ("state", runnable || call.settlement().is_some()),
+        ("asked", call.question().is_none() || call.asked == Asked::Yes),
+        ("question.approvals", quorum_open),
+    ])
+}

@@ -1,0 +1,154 @@
+//! From a record back to its event.
+
+use std::sync::Arc;
+
+use holdpoint_core::{
+    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, Epoch, Event, Message, MessageCompleted, ModelStop,
+    PauseNumber, PauseReason, RunStarted, Stage, StopReason, Timestamp, Turn,
+};
+
+use super::record::Record;
+use super::written::requested_names;
+use crate::wire::{Fault, OpeningWire, Wire, all_core};
+
+impl Record {
+    /// The event of a record.
+    pub(super) fn core(self) -> Result<Event, Fault> {
+        Ok(match &*self.event {
+            "run_started" => Event::RunStarted(Arc::new(self.run_started()?)),
+            "imported" => {
+                let snapshot = need(self.snapshot, "snapshot")?;
+                Event::Imported(Arc::new(snapshot.core().map_err(|fault| fault.within("snapshot"))?))
+            }
+            "turn_started" => Event::TurnStarted { turn: self.turn()? },
+            "message_completed" => Event::MessageCompleted(Arc::new(self.message_completed()?)),
+            "call_decided" => Event::CallDecided {
+                call: self.call()?,
+                stage: self.stage.map_or(Stage::Policy, |name| name.0),
+                at: self.at()?,
+                decision: need(self.decision, "decision")?.core().map_err(|fault| fault.within("decision"))?,
+            },
+            "call_answered" => Event::CallAnswered(Box::new(self.call_answered()?)),
+            "call_expired" => Event::CallExpired { call: self.call()? },
+            "call_requeued" => Event::CallRequeued { call: self.call()? },
+            "call_doubted" => Event::CallDoubted { call: self.call()? },
+            "tool_started" => Event::ToolStarted { call: self.call()?, attempt: self.attempt()?, at: self.at()? },
+            "call_deferred" => Event::CallDeferred { call: self.call()?, attempt: self.attempt()? },
+            "tool_ended" => Event::ToolEnded {
+                call: self.call()?,
+                settlement: need(self.settlement, "settlement")?.core().map_err(|fault| fault.within("settlement"))?,
+            },
+            "hook_failed" => Event::HookFailed { call: self.call()?, detail: need(self.detail, "detail")?.0 },
+            "turn_ended" => Event::TurnEnded {
+                turn: self.turn()?,
+                completeness: if self.interrupted { Completeness::Interrupted } else { Completeness::Complete },
+            },
+            "context_changed" => Event::ContextChanged { attributes: self.context.0 },
+            "epoch_started" => Event::EpochStarted { epoch: Epoch(need(self.epoch, "epoch")?) },
+            "retried" => Event::Retried,
+            _ => return self.ending(),
+        })
+    }
+
+    /// The events by which a segment of a run comes to its end or begins again.
+    fn ending(self) -> Result<Event, Fault> {
+        Ok(match &*self.event {
+            "final_answer_asked" => Event::FinalAnswerAsked,
+            "authorization_required" => Event::AuthorizationRequired { pause: self.pause()? },
+            "execution_required" => Event::ExecutionRequired { pause: self.pause()? },
+            "paused" => Event::Paused { reason: self.waits_for()? },
+            "resumed" => Event::Resumed { pause: self.pause()?, reason: self.waits_for()? },
+            "failed" => {
+                Event::Failed { failure: need(self.failure, "failure")?.0, detail: need(self.detail, "detail")?.0 }
+            }
+            "cancelled" => Event::Cancelled {
+                actor: self.actor.core().map_err(|fault| fault.within("actor"))?,
+                reason: self.reason.map(|text| text.0),
+            },
+            "finished" => Event::Finished {
+                stop: match (self.stop, self.model_stop) {
+                    (Some(stop), None) => stop.0,
+                    (None, Some(stop)) => StopReason::Model(stop.0),
+                    _ => return Err(Fault::at("stop")),
+                },
+            },
+            _ => return Err(Fault::at("event")),
+        })
+    }
+
+    fn run_started(self) -> Result<RunStarted, Fault> {
+        Ok(RunStarted {
+            at: self.at()?,
+            settings: Arc::new(self.settings.core().map_err(|fault| fault.within("settings"))?),
+            context: self.context.0,
+            agent: self.agent.map(|text| text.0),
+            model: self.model.map(|text| text.0),
+            messages: all_core(self.messages, "messages")?.into_iter().map(Arc::new).collect(),
+            actor: self.actor.core().map_err(|fault| fault.within("actor"))?,
+        })
+    }
+
+    fn message_completed(self) -> Result<MessageCompleted, Fault> {
+        let message = need(self.message, "message")?.core().map_err(|fault| fault.within("message"))?;
+        Ok(MessageCompleted {
+            calls: openings(self.openings, &message)?,
+            message: Arc::new(message),
+            ignored: all_core(self.ignored, "ignored")?,
+            usage: self.usage.core().map_err(|fault| fault.within("usage"))?,
+            stop: self.model_stop.map_or(ModelStop::ToolUse, |name| name.0),
+            latency_us: self.latency_us,
+        })
+    }
+
+    fn call_answered(self) -> Result<CallAnswered, Fault> {
+        Ok(CallAnswered {
+            call: self.call()?,
+            at: self.at()?,
+            actor: self.actor.core().map_err(|fault| fault.within("actor"))?,
+            answer: need(self.answer, "answer")?.core().map_err(|fault| fault.within("answer"))?,
+            digest: self.digest.map(|digest| digest.0),
+            decision: self.decision.map(Wire::core).transpose().map_err(|fault| fault.within("decision"))?,
+        })
+    }
+
+    fn turn(&self) -> Result<Turn, Fault> {
+        need(self.turn, "turn").map(Turn)
+    }
+
+    fn call(&self) -> Result<CallIndex, Fault> {
+        need(self.call, "call").map(CallIndex)
+    }
+
+    fn attempt(&self) -> Result<Attempt, Fault> {
+        need(self.attempt, "attempt").map(Attempt)
+    }
+
+    fn pause(&self) -> Result<PauseNumber, Fault> {
+        need(self.pause, "pause").map(PauseNumber)
+    }
+
+    fn at(&self) -> Result<Timestamp, Fault> {
+        need(self.at, "at").map(Timestamp)
+    }
+
+    fn waits_for(&self) -> Result<PauseReason, Fault> {
+        need(self.waits_for, "waits_for").map(|name| name.0.0)
+    }
+}
+
+fn need<T>(value: Option<T>, field: &str) -> Result<T, Fault> {
+    value.ok_or_else(|| Fault::at(field))
+}
+
+/// One for each call of the message; none at all when all are the usual case.
+fn openings(mut openings: Vec<OpeningWire>, message: &Message) -> Result<Vec<CallOpening>, Fault> {
+    let requested = requested_names(message);
+    if openings.is_empty() {
+        openings.resize(requested.len(), OpeningWire::default());
+    }
+    if openings.len() != requested.len() {
+        return Err(Fault::at("openings"));
+    }
+    let both = openings.into_iter().zip(requested).enumerate();
+    both.map(|(index, (opening, name))| opening.core(name).map_err(|fault| fault.item("openings", index))).collect()
+}

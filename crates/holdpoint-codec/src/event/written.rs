@@ -1,0 +1,116 @@
+//! From an event to its record.
+
+use holdpoint_core::{
+    CallAnswered, CallIndex, Completeness, Event, Message, MessageCompleted, ModelStop, RunStarted, StopReason,
+};
+
+use super::record::Record;
+use crate::wire::{
+    ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, Members, MessageWire, Name, OpeningWire, SettingsWire,
+    SettlementWire, SnapshotWire, Text, UsageWire, Wire, all_of,
+};
+
+impl Record {
+    /// The record of an event.
+    pub(super) fn of(event: &Event) -> Self {
+        let empty = Record::named(event.name());
+        let about = |call: &CallIndex| Record { call: Some(call.0), ..Record::named(event.name()) };
+        match event {
+            Event::RunStarted(started) => started_record(empty, started),
+            Event::Imported(snapshot) => Record { snapshot: Some(Box::new(SnapshotWire::of(snapshot))), ..empty },
+            Event::TurnStarted { turn } => Record { turn: Some(turn.0), ..empty },
+            Event::MessageCompleted(completed) => message_record(empty, completed),
+            Event::CallDecided { call, stage, decision, at } => Record {
+                stage: (*stage != holdpoint_core::Stage::Policy).then_some(Name(*stage)),
+                decision: Some(DecisionWire::of(decision)),
+                at: Some(at.0),
+                ..about(call)
+            },
+            Event::CallAnswered(answered) => answered_record(about(&answered.call), answered),
+            Event::CallExpired { call } | Event::CallRequeued { call } | Event::CallDoubted { call } => about(call),
+            Event::ToolStarted { call, attempt, at } => {
+                Record { attempt: Some(attempt.0), at: Some(at.0), ..about(call) }
+            }
+            Event::CallDeferred { call, attempt } => Record { attempt: Some(attempt.0), ..about(call) },
+            Event::ToolEnded { call, settlement } => {
+                Record { settlement: Some(SettlementWire::of(settlement)), ..about(call) }
+            }
+            Event::HookFailed { call, detail } => Record { detail: Some(Text::share(detail)), ..about(call) },
+            Event::TurnEnded { turn, completeness } => {
+                let interrupted = *completeness == Completeness::Interrupted;
+                Record { turn: Some(turn.0), interrupted, ..empty }
+            }
+            Event::AuthorizationRequired { pause } | Event::ExecutionRequired { pause } => {
+                Record { pause: Some(pause.0), ..empty }
+            }
+            Event::Paused { reason } => Record { waits_for: Some(Name(Awaited(*reason))), ..empty },
+            Event::Resumed { pause, reason } => {
+                Record { pause: Some(pause.0), waits_for: Some(Name(Awaited(*reason))), ..empty }
+            }
+            Event::FinalAnswerAsked | Event::Retried => empty,
+            Event::ContextChanged { attributes } => Record { context: Members(attributes.clone()), ..empty },
+            Event::EpochStarted { epoch } => Record { epoch: Some(epoch.0), ..empty },
+            Event::Failed { failure, detail } => {
+                Record { failure: Some(Name(*failure)), detail: Some(Text::share(detail)), ..empty }
+            }
+            Event::Cancelled { actor, reason } => {
+                Record { actor: ActorWire::of(actor), reason: reason.as_ref().map(Text::share), ..empty }
+            }
+            Event::Finished { stop: StopReason::Model(stop) } => {
+                Record { model_stop: Some(Name(stop.clone())), ..empty }
+            }
+            Event::Finished { stop } => Record { stop: Some(Name(stop.clone())), ..empty },
+        }
+    }
+}
+
+fn started_record(empty: Record, started: &RunStarted) -> Record {
+    Record {
+        settings: SettingsWire::of(&started.settings),
+        context: Members(started.context.clone()),
+        agent: started.agent.as_ref().map(Text::share),
+        model: started.model.as_ref().map(Text::share),
+        messages: started.messages.iter().map(|message| MessageWire::of(message)).collect(),
+        actor: ActorWire::of(&started.actor),
+        at: Some(started.at.0),
+        ..empty
+    }
+}
+
+fn message_record(empty: Record, completed: &MessageCompleted) -> Record {
+    let requested = requested_names(&completed.message);
+    let openings = completed.calls.iter().enumerate();
+    let openings = openings.map(|(index, opening)| OpeningWire::of(opening, requested.get(index).unwrap_or(&"")));
+    let mut openings: Vec<OpeningWire> = openings.collect();
+    if openings.len() == requested.len() && openings.iter().all(|opening| *opening == OpeningWire::default()) {
+        openings.clear();
+    }
+    Record {
+        message: Some(MessageWire::of(&completed.message)),
+        openings,
+        ignored: all_of(&completed.ignored),
+        usage: UsageWire::of(&completed.usage),
+        model_stop: (completed.stop != ModelStop::ToolUse).then(|| Name(completed.stop.clone())),
+        latency_us: completed.latency_us,
+        ..empty
+    }
+}
+
+/// The names that the calls of a message were asked for by.
+pub(super) fn requested_names(message: &Message) -> Vec<&str> {
+    match message {
+        Message::Assistant(message) => message.calls.iter().map(|call| call.name.as_str()).collect(),
+        Message::System(_) | Message::User(_) | Message::Tool(_) => Vec::new(),
+    }
+}
+
+fn answered_record(about: Record, answered: &CallAnswered) -> Record {
+    Record {
+        actor: ActorWire::of(&answered.actor),
+        answer: Some(AnswerWire::of(&answered.answer)),
+        digest: answered.digest.map(DigestText),
+        decision: answered.decision.as_ref().map(DecisionWire::of),
+        at: Some(answered.at.0),
+        ..about
+    }
+}

@@ -1,0 +1,39 @@
+//! Versioned JSON of everything that Holdpoint stores or sends.
+//!
+//! The core knows no JSON: types of this crate's own stand between its types and every text, so that neither can change
+//! without the other being looked at, and each text has a version and a golden file (I10).
+
+mod arguments;
+mod canonical;
+mod context;
+pub mod continuation;
+mod error;
+mod event;
+mod message;
+mod pending;
+mod read;
+mod render;
+mod result;
+mod signing;
+pub mod tasks;
+mod wire;
+
+pub use arguments::{
+    ArgumentsProblem, CanonicalText, arguments_for, arguments_summary, idempotency_key, parse_arguments,
+};
+pub use canonical::{JsonProblem, canonical_json, canonical_value};
+pub use context::Context;
+pub use error::{CodecError, Document, SignatureProblem};
+pub use event::{decode_event, encode_event};
+pub use message::{message_from_json, message_to_json};
+pub use pending::{Pending, pending};
+pub use render::{Narrator, render_event};
+pub use result::{result_from_json, result_from_short, result_from_text, result_to_json, result_to_text};
+pub use signing::{LoadOptions, Migrate, SigningKey, Trust, Unsigned};
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    digits.map(char::from).collect()
+}

@@ -1,0 +1,190 @@
+//! What a pause waits for: the questions that people must answer, or the calls whose results must come.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use holdpoint_core::{
+    Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, IdempotencyKey, Outcome, PauseReason,
+    RequestedName, Run, RunId, Source, Timestamp, ToolName, ToolResult, Turn,
+};
+use serde_json::Value;
+
+use crate::arguments::{arguments_summary, idempotency_key};
+use crate::wire::{PendingWire, to_value};
+
+/// One call that a pause waits for.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// Its place in the turn.
+    pub index: CallIndex,
+    /// The id that is shown.
+    pub id: CallId,
+    /// What the model wrote.
+    pub name: RequestedName,
+    /// The registered tool that would run.
+    pub tool: ToolName,
+    /// What it would run with.
+    pub arguments: Arguments,
+    /// Names and sizes of the arguments: safe to log.
+    pub arguments_summary: String,
+    /// Why a person is asked.
+    pub reason: Option<Arc<str>>,
+    /// The rule that says so.
+    pub rule: Option<Arc<str>>,
+    /// Roles of which whoever answers needs one. Empty: anyone may.
+    pub approvers: BTreeSet<Arc<str>>,
+    /// How many different people must approve.
+    pub quorum: u32,
+    /// Those who approved so far.
+    pub approvals: Vec<Actor>,
+    /// Past this moment the question is expired.
+    pub deadline: Option<Timestamp>,
+    /// When the call was started, if nobody knows whether it took effect.
+    pub uncertain_since: Option<Timestamp>,
+    /// `native`, `mcp:SERVER`, `skills`, `http`, `command` or `worker`.
+    pub tool_source: Arc<str>,
+    /// The attempt that is awaited, or that would be next.
+    pub attempt: Attempt,
+    /// Equal over all attempts.
+    pub idempotency_key: IdempotencyKey,
+}
+
+impl Pending {
+    /// Covers the tool and the arguments: what an answer is bound to.
+    pub fn digest(&self) -> Digest {
+        self.arguments.digest()
+    }
+
+    /// Whether nobody knows if the call took effect.
+    pub fn is_uncertain(&self) -> bool {
+        self.uncertain_since.is_some()
+    }
+
+    /// Its stable JSON form. Holds the raw arguments: data, not for logs.
+    pub fn to_json(&self) -> Value {
+        let mut shown = to_value(&PendingWire::of(self, &Kept::default()));
+        if let Value::Object(members) = &mut shown {
+            members.remove("decision");
+            members.remove("result");
+        }
+        shown
+    }
+}
+
+/// What a paused run still waits for, in call order. Nothing for a run that is not paused.
+pub fn pending(run: &Run) -> Vec<Pending> {
+    run.pause_reason().map(|reason| pending_for(run, reason)).unwrap_or_default()
+}
+
+/// What a run waits for when it pauses for this reason.
+pub(crate) fn pending_for(run: &Run, reason: PauseReason) -> Vec<Pending> {
+    let turn = TurnCalls { run: run.id(), turn: run.turn(), calls: run.calls() };
+    turn.listed(reason).filter(|(_, kept)| kept.is_missing()).map(|(pending, _)| pending).collect()
+}
+
+/// The calls of a turn, whether they come from a run or from a payload.
+#[derive(Clone, Copy)]
+pub(crate) struct TurnCalls<'a> {
+    pub(crate) run: &'a RunId,
+    pub(crate) turn: Turn,
+    pub(crate) calls: &'a [Call],
+}
+
+/// What was already said about a call that a pause lists.
+#[derive(Clone, Default)]
+pub(crate) struct Kept {
+    /// `allow`, `deny`, `answer` or `expired`.
+    pub(crate) decision: Option<&'static str>,
+    /// What a person or somebody outside gave.
+    pub(crate) result: Option<Arc<ToolResult>>,
+    listed_as: Listed,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Listed {
+    #[default]
+    Question,
+    Execution,
+}
+
+impl Kept {
+    fn is_missing(&self) -> bool {
+        match self.listed_as {
+            Listed::Question => self.decision.is_none(),
+            Listed::Execution => self.result.is_none(),
+        }
+    }
+}
+
+impl<'a> TurnCalls<'a> {
+    /// Every call that a pause of this kind is about, with what was already said about it.
+    pub(crate) fn listed(self, reason: PauseReason) -> impl Iterator<Item = (Pending, Kept)> + 'a {
+        let calls = self.calls.iter().enumerate();
+        calls.filter_map(move |(index, call)| {
+            let kept = match reason {
+                PauseReason::AwaitingToolConfirmation => kept_decision(call)?,
+                PauseReason::AwaitingToolResults => kept_result(call)?,
+            };
+            Some((self.pending(CallIndex::from_usize(index), call)?, kept))
+        })
+    }
+
+    fn pending(self, index: CallIndex, call: &Call) -> Option<Pending> {
+        // A call without a tool or without arguments was settled when the model asked for it.
+        let (facts, arguments) = (call.tool.as_ref()?, call.canonical()?);
+        let question = call.question();
+        let attempt = match call.state {
+            CallState::Deferred { attempt } => attempt,
+            CallState::Settled(_) => call.attempts.max(Attempt(1)),
+            _ => call.attempts.next(),
+        };
+        Some(Pending {
+            index,
+            id: call.id.clone(),
+            name: call.name.clone(),
+            tool: facts.name.clone(),
+            arguments: arguments.clone(),
+            arguments_summary: arguments_summary(arguments),
+            reason: question.and_then(|question| question.ground.reason.clone()),
+            rule: question.and_then(|question| question.ground.rule.clone()),
+            approvers: question.map(|question| question.terms.approvers.clone()).unwrap_or_default(),
+            quorum: question.map_or(1, |question| question.terms.quorum),
+            approvals: question.map(|question| question.approvals.clone()).unwrap_or_default(),
+            deadline: question.and_then(|question| question.deadline),
+            uncertain_since: question.and_then(|question| Some(question.doubt.as_ref()?.started_at)),
+            tool_source: Arc::clone(&facts.source),
+            attempt,
+            idempotency_key: idempotency_key(self.run, self.turn, index, arguments.digest()),
+        })
+    }
+}
+
+fn kept_decision(call: &Call) -> Option<Kept> {
+    match (&call.state, call.asked) {
+        (CallState::AwaitingApproval(_), _) => Some(Kept::default()),
+        (CallState::Ready, Asked::Approved) => Some(Kept { decision: Some("allow"), ..Kept::default() }),
+        (CallState::Settled(settlement), Asked::Yes) => {
+            let given = settlement.source == Some(Source::Person);
+            let decision = match settlement.outcome {
+                _ if given => "answer",
+                Outcome::Expired => "expired",
+                _ => "deny",
+            };
+            let result = given.then(|| Arc::clone(&settlement.result));
+            Some(Kept { decision: Some(decision), result, ..Kept::default() })
+        }
+        _ => None,
+    }
+}
+
+fn kept_result(call: &Call) -> Option<Kept> {
+    let decision = (call.asked == Asked::Approved).then_some("allow");
+    let result = match &call.state {
+        CallState::Deferred { .. } => None,
+        CallState::Settled(settlement) if call.deferred && settlement.source == Some(Source::External) => {
+            Some(Arc::clone(&settlement.result))
+        }
+        _ => return None,
+    };
+    Some(Kept { decision, result, listed_as: Listed::Execution })
+}

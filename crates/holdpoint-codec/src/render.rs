@@ -1,0 +1,216 @@
+//! Events as streams and the API show them: numbered, stable JSON.
+
+use holdpoint_core::{
+    Answer, Call, CallAnswered, CallIndex, Completeness, ContinuationId, Event, MessageCompleted, PauseNumber,
+    PauseReason, Revision, Run, Settlement, Usage,
+};
+use serde_json::{Map, Value, json};
+
+use crate::pending::{Pending, pending_for};
+use crate::wire::{ActorWire, DecisionWire, MessageWire, Moment, Wire, to_value};
+use crate::{Context, result_to_json};
+
+/// Follows a run and tells its events as they are shown. Needed where a run may be ahead of the event that is told.
+#[derive(Clone, Debug)]
+pub struct Narrator {
+    run: Run,
+}
+
+impl Narrator {
+    /// Begins with a run as it was before the next event.
+    pub fn new(run: Run) -> Self {
+        Self { run }
+    }
+
+    /// The run as far as it was told.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Follows one event and tells it.
+    pub fn tell(&mut self, event: &Event) -> Value {
+        self.run.apply(event);
+        render_event(event, self.run.revision(), &self.run)
+    }
+}
+
+/// The public form of an event. `seq` is its number, `run` the run right after it.
+pub fn render_event(event: &Event, seq: Revision, run: &Run) -> Value {
+    let mut shown = Map::new();
+    shown.insert("seq".into(), seq.0.into());
+    shown.insert("event".into(), event.name().into());
+    shown.insert("run_id".into(), run.id().as_str().into());
+    let fields = match fields(event, run) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    // Nobody came before the first pause of a turn, and saying so is part of the form; other absent things are absent.
+    shown.extend(fields.into_iter().filter(|(name, value)| !value.is_null() || name == "parent_continuation_id"));
+    Value::Object(shown)
+}
+
+fn fields(event: &Event, run: &Run) -> Value {
+    match event {
+        Event::RunStarted(started) => json!({
+            "agent": started.agent.as_deref(),
+            "model": started.model.as_deref(),
+            "actor": actor(&started.actor),
+            "at": moment(started.at),
+            "context": Context::from_stored(&started.context).attributes(),
+            "messages": started.messages.iter().map(|message| to_value(&MessageWire::of(message))).collect::<Vec<_>>(),
+        }),
+        Event::Imported(snapshot) => json!({
+            "turn": snapshot.turn.0,
+            "reason": snapshot.reason.as_str(),
+            "continuation_id": continuation(run, snapshot.pause),
+        }),
+        Event::TurnStarted { turn } => json!({"turn": turn.0}),
+        Event::TurnEnded { turn, completeness } => {
+            json!({"turn": turn.0, "complete": *completeness == Completeness::Complete})
+        }
+        Event::MessageCompleted(completed) => message_fields(completed, run),
+        Event::FinalAnswerAsked => json!({"turn": run.turn().0}),
+        Event::Failed { failure, detail } => json!({"reason": failure.as_str(), "detail": &**detail}),
+        Event::Cancelled { actor: by, reason } => json!({"actor": actor(by), "reason": reason.as_deref()}),
+        Event::Finished { stop } => json!({"stop_reason": stop.as_str(), "turn": run.turn().0}),
+        Event::EpochStarted { epoch } => json!({"epoch": epoch.0}),
+        Event::ContextChanged { attributes } => {
+            json!({"context": Context::from_stored(attributes).attributes()})
+        }
+        Event::Retried => json!({"turn": run.turn().0}),
+        Event::AuthorizationRequired { pause } => required(run, *pause, PauseReason::AwaitingToolConfirmation),
+        Event::ExecutionRequired { pause } => required(run, *pause, PauseReason::AwaitingToolResults),
+        Event::Paused { reason } => json!({
+            "reason": reason.as_str(),
+            "turn": run.turn().0,
+            "continuation_id": run.continuation().map(|id| id.to_string()),
+            "batch_id": run.batch().to_string(),
+        }),
+        Event::Resumed { pause, reason } => json!({
+            "reason": reason.as_str(),
+            "turn": run.turn().0,
+            "continuation_id": continuation(run, *pause),
+            "batch_id": run.batch().to_string(),
+        }),
+        _ => call_fields(event, run),
+    }
+}
+
+/// The events about one call.
+fn call_fields(event: &Event, run: &Run) -> Value {
+    let about = |index: &CallIndex, more: Value| about_call(run, *index, more);
+    match event {
+        Event::CallDecided { call, stage, decision, at } => about(
+            call,
+            json!({"stage": stage.as_str(), "decision": to_value(&DecisionWire::of(decision)), "at": moment(*at)}),
+        ),
+        Event::CallAnswered(answered) => about(&answered.call, answer_fields(answered)),
+        Event::CallExpired { call } | Event::CallRequeued { call } | Event::CallDoubted { call } => {
+            about(call, Value::Null)
+        }
+        Event::ToolStarted { call, attempt, at } => about(call, json!({"attempt": attempt.0, "at": moment(*at)})),
+        Event::CallDeferred { call, attempt } => about(call, json!({"attempt": attempt.0})),
+        Event::ToolEnded { call, settlement } => {
+            let attempt = run.call(*call).map(|call| call.attempts.0);
+            about(call, settlement_fields(settlement, attempt))
+        }
+        Event::HookFailed { call, detail } => about(call, json!({"detail": &**detail})),
+        _ => Value::Null,
+    }
+}
+
+/// Which call it is: the turn and the index are our key, the rest is for people.
+fn about_call(run: &Run, index: CallIndex, more: Value) -> Value {
+    let call: Option<&Call> = run.call(index);
+    let mut shown = json!({
+        "turn": run.turn().0,
+        "index": index.0,
+        "call_id": call.map(|call| call.id.as_str()),
+        "name": call.map(|call| call.name.as_str()),
+        "tool": call.and_then(|call| Some(call.tool.as_ref()?.name.as_str())),
+    });
+    if let (Value::Object(shown), Value::Object(more)) = (&mut shown, more) {
+        shown.extend(more);
+    }
+    shown
+}
+
+fn settlement_fields(settlement: &Settlement, attempt: Option<u32>) -> Value {
+    json!({
+        "outcome": settlement.outcome.as_str(),
+        "error": settlement.result.is_error(),
+        "code": settlement.code.map(holdpoint_core::Code::as_str),
+        "source": settlement.source.map(holdpoint_core::Source::as_str),
+        "result": result_to_json(&settlement.result),
+        "latency_us": settlement.latency_us,
+        "attempt": attempt,
+    })
+}
+
+fn answer_fields(answered: &CallAnswered) -> Value {
+    let (decision, reason, result) = match &answered.answer {
+        Answer::Approve | Answer::ApproveEdited(_) => ("allow", None, None),
+        Answer::Refuse { reason } => ("deny", reason.as_deref(), None),
+        Answer::Supply(result) => ("answer", None, Some(result)),
+        Answer::Happened(result) => ("happened", None, Some(result)),
+    };
+    let edited = match &answered.answer {
+        Answer::ApproveEdited(arguments) => serde_json::from_str(arguments.expose()).ok(),
+        _ => None::<Value>,
+    };
+    json!({
+        "decision": decision,
+        "reason": reason,
+        "result": result.map(|result| result_to_json(result)),
+        "arguments": edited,
+        "digest": answered.digest.map(|digest| digest.to_string()),
+        "actor": actor(&answered.actor),
+        "at": moment(answered.at),
+    })
+}
+
+/// Dropped calls are not shown.
+fn message_fields(completed: &MessageCompleted, run: &Run) -> Value {
+    json!({
+        "turn": run.turn().0,
+        "message": to_value(&MessageWire::of(&completed.message)),
+        "usage": usage(completed.usage),
+        "stop": completed.stop.as_str(),
+        "latency_us": completed.latency_us,
+    })
+}
+
+fn required(run: &Run, pause: PauseNumber, reason: PauseReason) -> Value {
+    json!({
+        "turn": run.turn().0,
+        "continuation_id": continuation(run, pause),
+        "parent_continuation_id": run.parent_continuation().map(|id| id.to_string()),
+        "batch_id": run.batch().to_string(),
+        "pending": pending_for(run, reason).iter().map(Pending::to_json).collect::<Vec<_>>(),
+    })
+}
+
+fn continuation(run: &Run, pause: PauseNumber) -> String {
+    ContinuationId { run: run.id().clone(), pause }.to_string()
+}
+
+fn actor(actor: &holdpoint_core::Actor) -> Value {
+    match to_value(&ActorWire::of(actor)) {
+        Value::Object(members) if members.is_empty() => Value::Null,
+        shown => shown,
+    }
+}
+
+fn moment(at: holdpoint_core::Timestamp) -> Value {
+    to_value(&Moment(at))
+}
+
+fn usage(usage: Usage) -> Value {
+    json!({
+        "input": usage.input,
+        "output": usage.output,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "total": usage.total(),
+    })
+}

@@ -1,0 +1,232 @@
+//! What policies and people say.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use holdpoint_core::{Actor, Answer, Arguments, Decision, Doubt, Ground, Question, Terms, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::names::Named;
+use super::{DigestText, Fault, Json, Name, ResultWire, Text, Wire, all_core, all_of, is_default, is_one, one};
+
+/// Who did something.
+#[derive(Serialize, Deserialize, Clone, Default, PartialEq)]
+pub(crate) struct ActorWire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<Text>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    roles: Vec<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<Text>,
+}
+
+impl Wire for ActorWire {
+    type Core = Actor;
+
+    fn of(actor: &Actor) -> Self {
+        Self {
+            id: actor.id.as_ref().map(Text::share),
+            roles: texts_of(&actor.roles),
+            tenant: actor.tenant.as_ref().map(Text::share),
+        }
+    }
+
+    fn core(self) -> Result<Actor, Fault> {
+        Ok(Actor {
+            id: self.id.map(|text| text.0),
+            roles: texts_core(self.roles),
+            tenant: self.tenant.map(|text| text.0),
+        })
+    }
+}
+
+pub(super) fn texts_of(texts: &BTreeSet<Arc<str>>) -> Vec<Text> {
+    texts.iter().map(Text::share).collect()
+}
+
+pub(super) fn texts_core(texts: Vec<Text>) -> BTreeSet<Arc<str>> {
+    texts.into_iter().map(|text| text.0).collect()
+}
+
+/// A policy's verdict.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct DecisionWire {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvers: Vec<Text>,
+    decide: Name<Verdict>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_in_ms: Option<u64>,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    quorum: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<Text>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Verdict {
+    Allow,
+    Deny,
+    Confirm,
+}
+
+impl Named for Verdict {
+    fn name(&self) -> &str {
+        match self {
+            Verdict::Allow => "allow",
+            Verdict::Deny => "deny",
+            Verdict::Confirm => "confirm",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        [Verdict::Allow, Verdict::Deny, Verdict::Confirm].into_iter().find(|verdict| verdict.name() == name)
+    }
+}
+
+impl Wire for DecisionWire {
+    type Core = Decision;
+
+    fn of(decision: &Decision) -> Self {
+        let (verdict, terms) = match decision {
+            Decision::Allow(_) => (Verdict::Allow, &Terms::default()),
+            Decision::Deny(_) => (Verdict::Deny, &Terms::default()),
+            Decision::Confirm(_, terms) => (Verdict::Confirm, terms),
+        };
+        let ground = decision.ground();
+        Self {
+            approvers: texts_of(&terms.approvers),
+            decide: Name(verdict),
+            expires_in_ms: terms.expires_in_ms,
+            quorum: terms.quorum,
+            reason: ground.reason.as_ref().map(Text::share),
+            rule: ground.rule.as_ref().map(Text::share),
+        }
+    }
+
+    fn core(self) -> Result<Decision, Fault> {
+        let ground = Ground { reason: self.reason.map(|text| text.0), rule: self.rule.map(|text| text.0) };
+        Ok(match self.decide.0 {
+            Verdict::Allow => Decision::Allow(ground),
+            Verdict::Deny => Decision::Deny(ground),
+            Verdict::Confirm => {
+                let approvers = texts_core(self.approvers);
+                Decision::Confirm(ground, Terms { approvers, quorum: self.quorum, expires_in_ms: self.expires_in_ms })
+            }
+        })
+    }
+}
+
+/// An open question.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct QuestionWire {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvals: Vec<ActorWire>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvers: Vec<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline_us: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    doubted_since_us: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_in_ms: Option<u64>,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    quorum: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<Text>,
+}
+
+impl Wire for QuestionWire {
+    type Core = Question;
+
+    fn of(question: &Question) -> Self {
+        Self {
+            approvals: all_of(&question.approvals),
+            approvers: texts_of(&question.terms.approvers),
+            deadline_us: question.deadline.map(|at| at.0),
+            doubted_since_us: question.doubt.as_ref().map(|doubt| doubt.started_at.0),
+            expires_in_ms: question.terms.expires_in_ms,
+            quorum: question.terms.quorum,
+            reason: question.ground.reason.as_ref().map(Text::share),
+            rule: question.ground.rule.as_ref().map(Text::share),
+        }
+    }
+
+    fn core(self) -> Result<Question, Fault> {
+        Ok(Question {
+            ground: Ground { reason: self.reason.map(|text| text.0), rule: self.rule.map(|text| text.0) },
+            terms: Terms {
+                approvers: texts_core(self.approvers),
+                quorum: self.quorum,
+                expires_in_ms: self.expires_in_ms,
+            },
+            deadline: self.deadline_us.map(Timestamp),
+            approvals: all_core(self.approvals, "approvals")?,
+            doubt: self.doubted_since_us.map(|us| Doubt { started_at: Timestamp(us) }),
+        })
+    }
+}
+
+/// What a person said.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AnswerWire {
+    Approve(Nothing),
+    /// The event does not say which tool it is about, so the digest cannot be made again.
+    ApproveEdited(EditWire),
+    Refuse(RefusalWire),
+    Supply(ResultWire),
+    Happened(ResultWire),
+}
+
+/// An object without members.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct Nothing {}
+
+/// Edited arguments.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct EditWire {
+    arguments: Json,
+    digest: DigestText,
+}
+
+/// A refusal.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct RefusalWire {
+    #[serde(default, skip_serializing_if = "is_default")]
+    reason: Option<Text>,
+}
+
+impl Wire for AnswerWire {
+    type Core = Answer;
+
+    fn of(answer: &Answer) -> Self {
+        match answer {
+            Answer::Approve => AnswerWire::Approve(Nothing {}),
+            Answer::ApproveEdited(arguments) => AnswerWire::ApproveEdited(EditWire {
+                arguments: Json::new(arguments.share()),
+                digest: DigestText(arguments.digest()),
+            }),
+            Answer::Refuse { reason } => AnswerWire::Refuse(RefusalWire { reason: reason.as_ref().map(Text::share) }),
+            Answer::Supply(result) => AnswerWire::Supply(ResultWire::of(result)),
+            Answer::Happened(result) => AnswerWire::Happened(ResultWire::of(result)),
+        }
+    }
+
+    fn core(self) -> Result<Answer, Fault> {
+        Ok(match self {
+            AnswerWire::Approve(Nothing {}) => Answer::Approve,
+            AnswerWire::ApproveEdited(EditWire { arguments, digest }) => {
+                Answer::ApproveEdited(Arguments::from_canonical(arguments.as_str(), digest.0))
+            }
+            AnswerWire::Refuse(RefusalWire { reason }) => Answer::Refuse { reason: reason.map(|text| text.0) },
+            AnswerWire::Supply(result) => Answer::Supply(Arc::new(result.core().map_err(|f| f.within("supply"))?)),
+            AnswerWire::Happened(result) => {
+                Answer::Happened(Arc::new(result.core().map_err(|f| f.within("happened"))?))
+            }
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! Messages and the calls in them.
+
+use std::sync::Arc;
+
+use holdpoint_core::{
+    Arguments, AssistantMessage, CallArguments, CallId, Message, MessageCall, RequestedName, Role, ToolMessage,
+};
+use serde::{Deserialize, Serialize};
+
+use super::result::{content_core, content_of};
+use super::{BlockWire, DigestText, Fault, Json, Members, Name, ResultWire, Text, Wire, all_core, all_of, is_default};
+use crate::arguments::digest_of;
+
+/// One message of the conversation.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct MessageWire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call_id: Option<Text>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<MessageCallWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<BlockWire>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    error: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    halt: bool,
+    #[serde(default, skip_serializing_if = "Members::is_empty")]
+    metadata: Members,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider_id: Option<Text>,
+    role: Name<Role>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thinking: Option<Text>,
+}
+
+impl MessageWire {
+    fn from_role(role: Role) -> Self {
+        Self {
+            call_id: None,
+            calls: Vec::new(),
+            content: None,
+            error: false,
+            halt: false,
+            metadata: Members::default(),
+            provider_id: None,
+            role: Name(role),
+            text: None,
+            thinking: None,
+        }
+    }
+}
+
+impl Wire for MessageWire {
+    type Core = Message;
+
+    fn of(message: &Message) -> Self {
+        let empty = Self::from_role(message.role());
+        match message {
+            Message::System(text) => Self { text: Some(Text::share(text)), ..empty },
+            Message::User(blocks) => {
+                let (text, content) = content_of(blocks);
+                Self { text, content, ..empty }
+            }
+            Message::Assistant(message) => Self {
+                calls: all_of(&message.calls),
+                text: Some(Text::share(&message.text)),
+                thinking: message.thinking.as_ref().map(Text::share),
+                ..empty
+            },
+            Message::Tool(message) => {
+                let ResultWire { content, error, halt, metadata, text } = ResultWire::of(&message.result);
+                let call_id = Some(Text::new(message.call.as_str()));
+                let provider_id = message.provider_id.as_ref().map(Text::share);
+                Self { call_id, content, error, halt, metadata, provider_id, text, ..empty }
+            }
+        }
+    }
+
+    fn core(self) -> Result<Message, Fault> {
+        match self.role.0 {
+            Role::System => Ok(Message::System(self.text.ok_or_else(|| Fault::at("text"))?.0)),
+            Role::User => Ok(Message::User(content_core(self.text, self.content)?)),
+            Role::Assistant => Ok(Message::Assistant(AssistantMessage {
+                text: self.text.ok_or_else(|| Fault::at("text"))?.0,
+                thinking: self.thinking.map(|text| text.0),
+                calls: all_core(self.calls, "calls")?,
+            })),
+            Role::Tool => {
+                let call = CallId::new(self.call_id.ok_or_else(|| Fault::at("call_id"))?.0);
+                let Self { content, error, halt, metadata, text, .. } = self;
+                let result = ResultWire { content, error, halt, metadata, text }.core()?;
+                let provider_id = self.provider_id.map(|text| text.0);
+                Ok(Message::Tool(ToolMessage { call, provider_id, result: Arc::new(result) }))
+            }
+        }
+    }
+}
+
+/// A call as a message holds it.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct MessageCallWire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arguments: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<DigestText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dropped_bytes: Option<u64>,
+    id: Text,
+    name: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider_id: Option<Text>,
+    /// The registered name that the digest covers, if it is not the requested one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unusable: Option<Text>,
+}
+
+impl Wire for MessageCallWire {
+    type Core = MessageCall;
+
+    fn of(call: &MessageCall) -> Self {
+        let name = call.name.as_str();
+        let mut parts = ArgumentParts::of(&call.arguments, name);
+        let mut tool = None;
+        if let (Some(_), CallArguments::Canonical(arguments)) = (parts.digest, &call.arguments) {
+            // A registry takes `.` for `_`, so this is the only other name that a digest can cover.
+            let registered = name.replace('.', "_");
+            if digest_of(&registered, arguments.expose()) == arguments.digest() {
+                parts.digest = None;
+                tool = Some(Text::new(&registered));
+            }
+        }
+        let ArgumentParts { arguments, digest, dropped_bytes, unusable } = parts;
+        let id = Text::new(call.id.as_str());
+        let provider_id = call.provider_id.as_ref().map(Text::share);
+        Self { arguments, digest, dropped_bytes, id, name: Text::new(name), provider_id, tool, unusable }
+    }
+
+    fn core(self) -> Result<MessageCall, Fault> {
+        let Self { arguments, digest, dropped_bytes, unusable, .. } = self;
+        let parts = ArgumentParts { arguments, digest, dropped_bytes, unusable };
+        let covered = self.tool.as_ref().unwrap_or(&self.name);
+        Ok(MessageCall {
+            arguments: parts.core(covered.as_str())?.ok_or_else(|| Fault::at("arguments"))?,
+            id: CallId::new(self.id.0),
+            provider_id: self.provider_id.map(|text| text.0),
+            name: RequestedName::new(self.name.0),
+        })
+    }
+}
+
+/// Arguments in one of their three forms. The digest is written only where it cannot be made again.
+#[derive(Default)]
+pub(super) struct ArgumentParts {
+    pub(super) arguments: Option<Json>,
+    pub(super) digest: Option<DigestText>,
+    pub(super) dropped_bytes: Option<u64>,
+    pub(super) unusable: Option<Text>,
+}
+
+impl ArgumentParts {
+    pub(super) fn of(arguments: &CallArguments, covered: &str) -> Self {
+        match arguments {
+            CallArguments::Canonical(arguments) => {
+                let same = digest_of(covered, arguments.expose()) == arguments.digest();
+                let digest = (!same).then(|| DigestText(arguments.digest()));
+                Self { arguments: Some(Json::new(arguments.share())), digest, ..Self::default() }
+            }
+            CallArguments::Unusable(text) => Self { unusable: Some(Text::share(text)), ..Self::default() },
+            CallArguments::Dropped { len_bytes } => Self { dropped_bytes: Some(*len_bytes), ..Self::default() },
+        }
+    }
+
+    /// `None` when there is no form at all.
+    pub(super) fn core(self, covered: &str) -> Result<Option<CallArguments>, Fault> {
+        match (self.arguments, self.unusable, self.dropped_bytes) {
+            (Some(Json(text)), None, None) => {
+                if !text.expose().starts_with('{') {
+                    return Err(Fault::at("arguments"));
+                }
+                let digest = self.digest.map_or_else(|| digest_of(covered, text.expose()), |digest| digest.0);
+                Ok(Some(CallArguments::Canonical(Arguments::from_canonical(text.expose(), digest))))
+            }
+            (None, Some(text), None) => Ok(Some(CallArguments::Unusable(text.0))),
+            (None, None, Some(len_bytes)) => Ok(Some(CallArguments::Dropped { len_bytes })),
+            (None, None, None) => Ok(None),
+            _ => Err(Fault::at("arguments")),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A pending call, as payloads, streams and the API show it.
+
+use std::borrow::Cow;
+
+use holdpoint_core::ToolResult;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::decision::texts_of;
+use super::{DigestText, Fault, Json, Moment, ResultWire, Text, Wire, is_default, is_one, one};
+use crate::pending::{Kept, Pending};
+
+/// A pending call.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct PendingWire {
+    /// Who approved so far; nobody in particular is `null`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvals: Vec<Option<Text>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvers: Vec<Text>,
+    arguments: Json,
+    arguments_summary: String,
+    attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline: Option<Moment>,
+    #[serde(deserialize_with = "nullable")]
+    decision: Option<Cow<'static, str>>,
+    digest: DigestText,
+    id: Text,
+    idempotency_key: Text,
+    pub(crate) index: u32,
+    name: Text,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    quorum: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Text>,
+    #[serde(deserialize_with = "nullable")]
+    pub(crate) result: Option<ResultWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    started_at: Option<Moment>,
+    tool: Text,
+    tool_source: Text,
+    #[serde(default, skip_serializing_if = "is_default")]
+    uncertain: bool,
+}
+
+/// `null` or a value, but not absent.
+pub(crate) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
+}
+
+impl PendingWire {
+    pub(crate) fn of(pending: &Pending, kept: &Kept) -> Self {
+        Self {
+            approvals: pending.approvals.iter().map(|actor| actor.id.as_ref().map(Text::share)).collect(),
+            approvers: texts_of(&pending.approvers),
+            arguments: Json::new(pending.arguments.share()),
+            arguments_summary: pending.arguments_summary.clone(),
+            attempt: pending.attempt.0,
+            deadline: pending.deadline.map(Moment),
+            decision: kept.decision.map(Cow::Borrowed),
+            digest: DigestText(pending.digest()),
+            id: Text::new(pending.id.as_str()),
+            idempotency_key: Text::new(pending.idempotency_key.as_str()),
+            index: pending.index.0,
+            name: Text::new(pending.name.as_str()),
+            quorum: pending.quorum,
+            reason: pending.reason.as_ref().map(Text::share),
+            result: kept.result.as_deref().map(|result: &ToolResult| ResultWire::of(result)),
+            rule: pending.rule.as_ref().map(Text::share),
+            started_at: pending.uncertain_since.map(Moment),
+            tool: Text::new(pending.tool.as_str()),
+            tool_source: Text::share(&pending.tool_source),
+            uncertain: pending.is_uncertain(),
+        }
+    }
+
+    /// Whether it says what the state of the call says.
+    pub(crate) fn expect(&self, other: &Self) -> Result<(), Fault> {
+        let checks = [
+            ("index", self.index == other.index),
+            ("id", self.id == other.id),
+            ("name", self.name == other.name),
+            ("tool", self.tool == other.tool),
+            ("arguments", self.arguments == other.arguments),
+            ("digest", self.digest == other.digest),
+            ("decision", self.decision == other.decision),
+            ("result", self.result == other.result),
+            ("idempotency_key", self.idempotency_key == other.idempotency_key),
+            ("", self == other),
+        ];
+        match checks.into_iter().find(|(_, same)| !same) {
+            Some((field, _)) => Err(Fault::at(field)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Content, results, and how a call was settled.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use holdpoint_core::{Blob, Block, Code, Outcome, ResultKind, Settlement, Source, ToolResult};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Fault, Json, Members, Name, Text, Wire, all_core, all_of, is_default};
+
+/// One piece of content.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BlockWire {
+    Text(Text),
+    Json(Json),
+    Image(BlobWire),
+    File(BlobWire),
+}
+
+/// Bytes with their media type.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct BlobWire {
+    data: Bytes,
+    media_type: Text,
+}
+
+/// Bytes as base64.
+#[derive(Clone, PartialEq)]
+struct Bytes(Arc<[u8]>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Text::deserialize(deserializer)?;
+        let bytes = STANDARD.decode(text.as_str()).map_err(|_| D::Error::custom("not base64"))?;
+        Ok(Self(bytes.into()))
+    }
+}
+
+impl Wire for BlockWire {
+    type Core = Block;
+
+    fn of(block: &Block) -> Self {
+        let blob =
+            |blob: &Blob| BlobWire { data: Bytes(Arc::clone(&blob.bytes)), media_type: Text::share(&blob.media_type) };
+        match block {
+            Block::Text(text) => BlockWire::Text(Text::share(text)),
+            Block::Json(json) => BlockWire::Json(Json(json.clone())),
+            Block::Image(image) => BlockWire::Image(blob(image)),
+            Block::File(file) => BlockWire::File(blob(file)),
+        }
+    }
+
+    fn core(self) -> Result<Block, Fault> {
+        let blob = |blob: BlobWire| Blob { media_type: blob.media_type.0, bytes: blob.data.0 };
+        Ok(match self {
+            BlockWire::Text(text) => Block::Text(text.0),
+            BlockWire::Json(json) => Block::Json(json.0),
+            BlockWire::Image(image) => Block::Image(blob(image)),
+            BlockWire::File(file) => Block::File(blob(file)),
+        })
+    }
+}
+
+/// Some blocks: one text is the usual case and stands alone.
+pub(super) fn content_of(blocks: &[Block]) -> (Option<Text>, Option<Vec<BlockWire>>) {
+    match blocks {
+        [Block::Text(text)] => (Some(Text::share(text)), None),
+        blocks => (None, Some(all_of(blocks))),
+    }
+}
+
+/// The blocks back. Exactly one of the two forms is there.
+pub(super) fn content_core(text: Option<Text>, content: Option<Vec<BlockWire>>) -> Result<Vec<Block>, Fault> {
+    match (text, content) {
+        (Some(text), None) => Ok(vec![Block::Text(text.0)]),
+        (None, Some(blocks)) => all_core(blocks, "content"),
+        (None, None) => Err(Fault::at("text")),
+        (Some(_), Some(_)) => Err(Fault::at("content")),
+    }
+}
+
+/// A result inside something else.
+#[derive(Serialize, Deserialize, Clone, Default, PartialEq)]
+pub(crate) struct ResultWire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<Vec<BlockWire>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) error: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) halt: bool,
+    #[serde(default, skip_serializing_if = "Members::is_empty")]
+    pub(crate) metadata: Members,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<Text>,
+}
+
+impl Wire for ResultWire {
+    type Core = ToolResult;
+
+    fn of(result: &ToolResult) -> Self {
+        let (text, content) = content_of(&result.blocks);
+        let error = result.kind == ResultKind::Error;
+        let halt = result.kind == ResultKind::Halt;
+        Self { content, error, halt, metadata: Members(result.metadata.clone()), text }
+    }
+
+    fn core(self) -> Result<ToolResult, Fault> {
+        let kind = kind_core(self.error, self.halt)?;
+        Ok(ToolResult { blocks: content_core(self.text, self.content)?, kind, metadata: self.metadata.0 })
+    }
+}
+
+/// A result is an error, or it halts, or it is an answer.
+pub(crate) fn kind_core(error: bool, halt: bool) -> Result<ResultKind, Fault> {
+    match (error, halt) {
+        (false, false) => Ok(ResultKind::Answer),
+        (true, false) => Ok(ResultKind::Error),
+        (false, true) => Ok(ResultKind::Halt),
+        (true, true) => Err(Fault::at("halt")),
+    }
+}
+
+/// How a call was settled. The result may stand elsewhere.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct SettlementWire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code: Option<Name<Code>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    latency_us: u64,
+    #[serde(default = "succeeded", skip_serializing_if = "is_succeeded")]
+    outcome: Name<Outcome>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<ResultWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<Name<Source>>,
+}
+
+fn succeeded() -> Name<Outcome> {
+    Name(Outcome::Succeeded)
+}
+
+fn is_succeeded(outcome: &Name<Outcome>) -> bool {
+    outcome.0 == Outcome::Succeeded
+}
+
+impl Wire for SettlementWire {
+    type Core = Settlement;
+
+    fn of(settlement: &Settlement) -> Self {
+        Self {
+            code: settlement.code.map(Name),
+            latency_us: settlement.latency_us,
+            outcome: Name(settlement.outcome),
+            result: Some(ResultWire::of(&settlement.result)),
+            source: settlement.source.map(Name),
+        }
+    }
+
+    fn core(self) -> Result<Settlement, Fault> {
+        let result = self.result.ok_or_else(|| Fault::at("result"))?;
+        Ok(Settlement {
+            outcome: self.outcome.0,
+            code: self.code.map(|code| code.0),
+            source: self.source.map(|source| source.0),
+            result: Arc::new(result.core().map_err(|fault| fault.within("result"))?),
+            latency_us: self.latency_us,
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! Golden files: what version 1 looks like. They must load for ever; `UPDATE_GOLDEN=1` writes new ones.
+
+#[allow(dead_code)]
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Traces, Trust, Unsigned};
+use holdpoint_codec::{
+    Context, Narrator, SigningKey, canonical_value, decode_event, encode_event, message_from_json, message_to_json,
+    pending, render_event, result_from_text, result_to_text, tasks,
+};
+use holdpoint_core::{Event, Run, RunId};
+use support::{other_events, rich_result, story};
+
+fn key() -> SigningKey {
+    SigningKey::new("golden-1", b"a secret that everybody knows")
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+}
+
+/// Compares with the golden files, all of them and no other.
+fn check(prefix: &str, made: &BTreeMap<String, String>) {
+    let folder = folder().join(prefix);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, text) in made {
+            std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
+        }
+    }
+    let there: BTreeSet<String> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(there, made.keys().cloned().collect(), "the files of {prefix}");
+    for (name, text) in made {
+        let golden = std::fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!(golden.trim_end(), text, "{prefix}/{name} is not what it was");
+    }
+}
+
+fn golden(prefix: &str) -> BTreeMap<String, String> {
+    let files = std::fs::read_dir(folder().join(prefix)).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, std::fs::read_to_string(path).unwrap().trim_end().to_owned())
+    };
+    files.map(read).collect()
+}
+
+/// One file for each name, with a line for each text that differs.
+fn by_name(texts: impl Iterator<Item = (&'static str, String)>) -> BTreeMap<String, String> {
+    let mut made: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, text) in texts {
+        let lines = made.entry(format!("{name}.jsonl")).or_default();
+        if !lines.contains(&text) {
+            lines.push(text);
+        }
+    }
+    made.into_iter().map(|(name, lines)| (name, lines.join("\n"))).collect()
+}
+
+#[test]
+fn stored_events() {
+    let story = story();
+    let others = other_events(&story);
+    let events = story.log.iter().chain(&others);
+    check("stored", &by_name(events.map(|event| (event.name(), String::from_utf8(encode_event(event)).unwrap()))));
+    for (name, texts) in golden("stored") {
+        for text in texts.lines() {
+            let event = decode_event(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(String::from_utf8(encode_event(&event)).unwrap(), text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn shown_events() {
+    let story = story();
+    let mut narrator = Narrator::new(Run::new(RunId::new("run-1")));
+    let mut shown: Vec<(&str, String)> = Vec::new();
+    for event in &story.log {
+        shown.push((event.name(), canonical_value(&narrator.tell(event))));
+    }
+    for event in other_events(&story) {
+        let value = render_event(&event, holdpoint_core::Revision(99), &story.for_people);
+        shown.push((event.name(), canonical_value(&value)));
+    }
+    check("shown", &by_name(shown.into_iter()));
+}
+
+#[test]
+fn continuations() {
+    let story = story();
+    let key = key();
+    let live = Context::new().with("user_id", 7).with("session", "s-1").with("api_key", "k");
+    let keys: BTreeSet<Arc<str>> = BTreeSet::from(["user_id".into(), "session".into()]);
+    let signed = DumpOptions { key: Some(&key), ..DumpOptions::default() };
+    let traced = DumpOptions { traces: Traces::Include, ..signed };
+    let listed = DumpOptions { context: Some(&live), context_keys: Some(&keys), ..signed };
+    let made = [
+        ("people.json", &story.for_people, signed),
+        ("results.json", &story.for_results, listed),
+        ("doubt.json", &story.in_doubt, traced),
+        ("unsigned.json", &story.for_results, DumpOptions::default()),
+    ];
+    let made = made.map(|(name, run, options)| (name.to_owned(), continuation::dump(run, &options).unwrap()));
+    check("continuation", &BTreeMap::from(made));
+    for (name, text) in golden("continuation") {
+        let (unsigned, trust) = match name.as_str() {
+            "unsigned.json" => (Unsigned::Accept, Trust::Unsigned),
+            _ => (Unsigned::Refuse, Trust::Signed),
+        };
+        let options = LoadOptions { keys: &[key.clone()], unsigned, ..LoadOptions::default() };
+        let loaded = continuation::load(&text, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(loaded.trust, trust, "{name}");
+        let run = imported(&loaded);
+        let again = DumpOptions { key: (trust == Trust::Signed).then_some(&key), ..DumpOptions::default() };
+        let keys: BTreeSet<Arc<str>> = run.context().keys().cloned().collect();
+        let traces = if name == "doubt.json" { Traces::Include } else { Traces::Omit };
+        let again = DumpOptions { context_keys: Some(&keys), traces, ..again };
+        assert_eq!(continuation::dump(&run, &again).unwrap(), text, "{name}");
+    }
+}
+
+fn imported(loaded: &continuation::Loaded) -> Run {
+    let mut run = Run::new(loaded.run_id.clone());
+    run.apply(&Event::Imported(Arc::new(loaded.snapshot.clone())));
+    run
+}
+
+#[test]
+fn task_payloads() {
+    let story = story();
+    let key = key();
+    let options = tasks::DumpOptions { key: Some(&key), ..tasks::DumpOptions::default() };
+    let made = [("results.json".to_owned(), tasks::dump(&story.for_results, &options).unwrap())];
+    check("tasks", &BTreeMap::from(made));
+    for (name, text) in golden("tasks") {
+        let options = LoadOptions { keys: &[key.clone()], ..LoadOptions::default() };
+        let loaded = tasks::load(&text, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!((loaded.tasks.len(), loaded.trust), (1, Trust::Signed), "{name}");
+    }
+}
+
+#[test]
+fn results_messages_and_pending_calls() {
+    let story = story();
+    let mut made = BTreeMap::from([
+        ("result-rich.json".to_owned(), result_to_text(&rich_result())),
+        ("result-error.json".to_owned(), result_to_text(&holdpoint_core::ToolResult::error("no"))),
+        ("result-halt.json".to_owned(), result_to_text(&holdpoint_core::ToolResult::halt("stop"))),
+    ]);
+    for (index, message) in story.for_people.messages().iter().enumerate() {
+        made.insert(format!("message-{index}.json"), canonical_value(&message_to_json(message)));
+    }
+    for (name, run) in [("people", &story.for_people), ("results", &story.for_results), ("doubt", &story.in_doubt)] {
+        let shown: Vec<_> = pending(run).iter().map(holdpoint_codec::Pending::to_json).collect();
+        made.insert(format!("pending-{name}.json"), canonical_value(&shown.into()));
+    }
+    check("parts", &made);
+    for (name, text) in golden("parts") {
+        if name.starts_with("result") {
+            assert_eq!(result_to_text(&result_from_text(&text).unwrap()), text, "{name}");
+        }
+        if name.starts_with("message") {
+            let message = message_from_json(&serde_json::from_str(&text).unwrap()).unwrap();
+            assert_eq!(canonical_value(&message_to_json(&message)), text, "{name}");
+        }
+    }
+}

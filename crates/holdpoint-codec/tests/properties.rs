@@ -1,0 +1,252 @@
+//! Whatever texts, names and numbers there are: what is written reads back, and stays signed.
+
+#[allow(dead_code)]
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Trust};
+use holdpoint_codec::{
+    SigningKey, arguments_for, canonical_json, decode_event, encode_event, message_from_json, message_to_json,
+    parse_arguments, result_from_text, result_to_text,
+};
+use holdpoint_core::*;
+use proptest::collection::{btree_map, btree_set, vec};
+use proptest::prelude::*;
+
+fn text() -> impl Strategy<Value = Arc<str>> + Clone {
+    prop_oneof![any::<String>(), "[ -~]{0,20}", Just("\u{0}\u{1f}\u{7f}\u{2028}\"\\/".to_owned())].prop_map(Arc::from)
+}
+
+fn json_text() -> impl Strategy<Value = JsonText> {
+    prop_oneof![
+        any::<i64>().prop_map(|n| n.to_string()),
+        "[1-9][0-9]{15,40}",
+        any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap()),
+        btree_map(any::<String>(), any::<f64>().prop_filter("finite", |f| f.is_finite()), 0..4)
+            .prop_map(|map| serde_json::to_string(&map).unwrap()),
+    ]
+    .prop_map(|text| JsonText::new(canonical_json(&text).unwrap()))
+}
+
+fn block() -> impl Strategy<Value = Block> {
+    let blob =
+        (text(), vec(any::<u8>(), 0..40)).prop_map(|(media_type, bytes)| Blob { media_type, bytes: bytes.into() });
+    prop_oneof![
+        text().prop_map(Block::Text),
+        json_text().prop_map(Block::Json),
+        blob.clone().prop_map(Block::Image),
+        blob.prop_map(Block::File),
+    ]
+}
+
+fn result() -> impl Strategy<Value = ToolResult> {
+    let kind = prop_oneof![Just(ResultKind::Answer), Just(ResultKind::Error), Just(ResultKind::Halt)];
+    (vec(block(), 0..4), kind, btree_map(text(), json_text(), 0..3)).prop_map(|(blocks, kind, metadata)| ToolResult {
+        blocks,
+        kind,
+        metadata,
+    })
+}
+
+fn arguments() -> impl Strategy<Value = CallArguments> {
+    let object = btree_map(any::<String>(), json_text(), 0..4).prop_map(|members| {
+        let members = members.iter().map(|(k, v)| format!("{}:{}", serde_json::to_string(k).unwrap(), v.expose()));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    });
+    prop_oneof![
+        (object, any::<String>()).prop_map(|(object, name)| {
+            CallArguments::Canonical(arguments_for(&name, &parse_arguments(Some(&object)).unwrap()))
+        }),
+        text().prop_map(CallArguments::Unusable),
+        any::<u64>().prop_map(|len_bytes| CallArguments::Dropped { len_bytes }),
+    ]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let call =
+        (text(), prop::option::of(text()), text(), arguments()).prop_map(|(id, provider_id, name, arguments)| {
+            MessageCall { id: CallId::new(id), provider_id, name: RequestedName::new(name), arguments }
+        });
+    prop_oneof![
+        text().prop_map(Message::System),
+        vec(block(), 0..4).prop_map(Message::User),
+        (text(), prop::option::of(text()), vec(call, 0..3))
+            .prop_map(|(text, thinking, calls)| Message::Assistant(AssistantMessage { text, thinking, calls })),
+        (text(), prop::option::of(text()), result()).prop_map(|(call, provider_id, result)| {
+            Message::Tool(ToolMessage { call: CallId::new(call), provider_id, result: Arc::new(result) })
+        }),
+    ]
+}
+
+fn actor() -> impl Strategy<Value = Actor> {
+    (prop::option::of(text()), btree_set(text(), 0..3), prop::option::of(text()))
+        .prop_map(|(id, roles, tenant)| Actor { id, roles, tenant })
+}
+
+fn decision() -> impl Strategy<Value = Decision> {
+    let ground =
+        (prop::option::of(text()), prop::option::of(text())).prop_map(|(reason, rule)| Ground { reason, rule });
+    let terms = (btree_set(text(), 0..3), any::<u32>(), prop::option::of(any::<u64>()))
+        .prop_map(|(approvers, quorum, expires_in_ms)| Terms { approvers, quorum, expires_in_ms });
+    prop_oneof![
+        ground.clone().prop_map(Decision::Allow),
+        ground.clone().prop_map(Decision::Deny),
+        (ground, terms).prop_map(|(ground, terms)| Decision::Confirm(ground, terms)),
+    ]
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let executor = (text(), vec((text(), text()), 0..3), any::<bool>(), prop::option::of(any::<u32>()));
+    let executor = executor.prop_map(|(name, routes, all, max_concurrency)| ExecutorChoice {
+        name,
+        routes: routes.into_iter().map(|(pattern, executor)| Route { pattern, executor }).collect(),
+        parallel: if all { Parallel::All } else { Parallel::Marked },
+        max_concurrency,
+    });
+    let ask = prop::option::of(text());
+    (any::<[bool; 6]>(), any::<[u32; 2]>(), any::<[u64; 4]>(), executor, ask, btree_set(text(), 0..3)).prop_map(
+        |(flags, counts, sizes, executor, ask, context_keys)| Settings {
+            max_turns: counts[0],
+            max_tool_calls_per_turn: counts[1],
+            parallel_tool_calls: if flags[0] { ParallelToolCalls::One } else { ParallelToolCalls::Allowed },
+            siblings: if flags[1] { Siblings::Run } else { Siblings::Hold },
+            recheck_policy: if flags[2] { Recheck::Off } else { Recheck::On },
+            final_answer: FinalAnswer { ask, tools: if flags[3] { FinalTools::Enabled } else { FinalTools::Disabled } },
+            result_order: if flags[4] { ResultOrder::Completion } else { ResultOrder::Request },
+            executor,
+            tool_timeout_ms: sizes[0],
+            tool_output_bytes_max: sizes[1],
+            error_detail: if flags[5] { ErrorDetail::Debug } else { ErrorDetail::Safe },
+            context_window: flags[0].then_some(ContextWindow { tokens: sizes[2], reserved_output_tokens: sizes[3] }),
+            context_keys,
+        },
+    )
+}
+
+fn settlement() -> impl Strategy<Value = Settlement> {
+    let outcome = prop::sample::select(Outcome::ALL.to_vec());
+    let code = prop::option::of(prop::sample::select(Code::ALL.to_vec()));
+    let source = prop::option::of(prop::sample::select(Source::ALL.to_vec()));
+    (outcome, code, source, result(), any::<u64>()).prop_map(|(outcome, code, source, result, latency_us)| Settlement {
+        outcome,
+        code,
+        source,
+        result: Arc::new(result),
+        latency_us,
+    })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let started = (settings(), btree_map(text(), json_text(), 0..3), vec(message(), 0..4), actor(), any::<i64>());
+    let answer = prop_oneof![
+        Just(Answer::Approve),
+        prop::option::of(text()).prop_map(|reason| Answer::Refuse { reason }),
+        result().prop_map(|result| Answer::Supply(Arc::new(result))),
+        result().prop_map(|result| Answer::Happened(Arc::new(result))),
+    ];
+    let answered = (any::<u32>(), actor(), answer, prop::option::of(decision()), any::<i64>());
+    prop_oneof![
+        started.prop_map(|(settings, context, messages, actor, at)| {
+            Event::RunStarted(Arc::new(RunStarted {
+                settings: Arc::new(settings),
+                context,
+                agent: None,
+                model: actor.id.clone(),
+                messages: messages.into_iter().map(Arc::new).collect(),
+                actor,
+                at: Timestamp(at),
+            }))
+        }),
+        (any::<u32>(), settlement())
+            .prop_map(|(call, settlement)| Event::ToolEnded { call: CallIndex(call), settlement }),
+        (any::<u32>(), decision(), any::<i64>()).prop_map(|(call, decision, at)| Event::CallDecided {
+            call: CallIndex(call),
+            stage: Stage::Recheck,
+            decision,
+            at: Timestamp(at),
+        }),
+        answered.prop_map(|(call, actor, answer, decision, at)| {
+            let (call, at) = (CallIndex(call), Timestamp(at));
+            Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest: None, decision, at }))
+        }),
+        (actor(), prop::option::of(text())).prop_map(|(actor, reason)| Event::Cancelled { actor, reason }),
+        text().prop_map(|word| Event::Finished { stop: StopReason::Model(ModelStop::parse(&word)) }),
+    ]
+}
+
+/// A run that paused after this conversation.
+fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes) -> Run {
+    let mut run = support::folded(&[]);
+    let settings = Settings { context_keys: context.keys().cloned().collect::<BTreeSet<_>>(), ..Settings::default() };
+    let now = Timestamp(1_700_000_000_000_000);
+    let started = Started {
+        settings: Arc::new(settings),
+        context,
+        agent: None,
+        model: Some(Arc::clone(&reason)),
+        system_prompt: None,
+        messages: messages.into_iter().map(Arc::new).collect(),
+        actor: Actor::default(),
+    };
+    run.step(Input::Started(Box::new(started)), now).unwrap();
+    run.step(support::inputs::second_reply(), now).unwrap();
+    let decisions = vec![(CallIndex(0), Decision::confirm(reason)), (CallIndex(1), Decision::allow())];
+    run.step(Input::Authorized(Authorized { decisions }), now).unwrap();
+    run
+}
+
+proptest! {
+    #[test]
+    fn events_read_back(event in event()) {
+        let stored = encode_event(&event);
+        let back = decode_event(&stored).unwrap();
+        prop_assert_eq!(format!("{back:?}"), format!("{event:?}"));
+        prop_assert_eq!(encode_event(&back), stored);
+    }
+
+    #[test]
+    fn results_read_back(result in result()) {
+        let back = result_from_text(&result_to_text(&result)).unwrap();
+        prop_assert!(back.same_as(&result));
+        prop_assert_eq!(back.metadata, result.metadata);
+    }
+
+    #[test]
+    fn messages_read_back(message in message()) {
+        let value = message_to_json(&message);
+        let back = message_from_json(&value).unwrap();
+        prop_assert_eq!(message_to_json(&back), value);
+    }
+
+    #[test]
+    fn continuations_read_back_and_stay_signed_however_they_are_written(
+        messages in vec(message(), 0..5),
+        reason in text(),
+        context in btree_map(text(), any::<i32>().prop_map(|n| JsonText::new(n.to_string())), 0..3),
+    ) {
+        let run = paused(messages, reason, context);
+        let keys = [SigningKey::new("k\"1", "secret")];
+        let options = DumpOptions { key: Some(&keys[0]), ..DumpOptions::default() };
+        let text = continuation::dump(&run, &options).unwrap();
+        let check = LoadOptions { keys: &keys, ..LoadOptions::default() };
+        let loaded = continuation::load(&text, &check).unwrap();
+        prop_assert_eq!(loaded.trust, Trust::Signed);
+        let mut there = Run::new(loaded.run_id);
+        there.apply(&Event::Imported(Arc::new(loaded.snapshot)));
+        prop_assert_eq!(continuation::dump(&there, &options).unwrap(), text.clone());
+        // What was signed is canonical, so that it can be found again in any other writing of the same payload.
+        let anew = canonical_json(&text).unwrap();
+        prop_assert_eq!(continuation::load(&anew, &check).unwrap().trust, Trust::Signed);
+    }
+
+    #[test]
+    fn no_text_makes_a_reader_panic(text in any::<String>(), bytes in vec(any::<u8>(), 0..80)) {
+        let _ = decode_event(&bytes);
+        let _ = decode_event(text.as_bytes());
+        let _ = continuation::load(&bytes, &LoadOptions::default());
+        let _ = holdpoint_codec::tasks::load(&text, &LoadOptions::default());
+        let _ = result_from_text(&text);
+    }
+}

@@ -1,0 +1,139 @@
+//! A run that goes through as much as one run can, told to the real core, and events that happen to other runs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use holdpoint_codec::{arguments_for, parse_arguments};
+use holdpoint_core::*;
+
+pub(crate) mod inputs;
+
+/// The story of one run.
+pub(crate) struct Story {
+    /// Paused for people, with a decision of each kind kept.
+    pub(crate) for_people: Run,
+    /// Paused for results, with one result kept.
+    pub(crate) for_results: Run,
+    /// Paused for people because of a call in doubt, in a later turn.
+    pub(crate) in_doubt: Run,
+    /// Everything that happened.
+    pub(crate) log: Vec<Event>,
+}
+
+struct Telling {
+    run: Run,
+    log: Vec<Event>,
+    now: Timestamp,
+}
+
+impl Telling {
+    fn tell(&mut self, input: Input) {
+        self.now = self.now.plus_ms(250);
+        let name = input.name();
+        let events = self.run.step(input, self.now);
+        self.log.extend(events.unwrap_or_else(|rejection| panic!("{name}: {rejection}")));
+    }
+}
+
+/// Tells the story.
+pub(crate) fn story() -> Story {
+    let run = Run::new(RunId::new("run-1"));
+    let mut telling = Telling { run, log: Vec::new(), now: Timestamp(1_700_000_000_000_000) };
+    telling.tell(inputs::started());
+    telling.tell(inputs::first_reply());
+    telling.tell(inputs::authorized());
+    telling.tell(inputs::answer("ana", "mail", Answer::Approve));
+    telling.tell(inputs::answer("ana", "drop", Answer::Refuse { reason: Some("never \"drop\"".into()) }));
+    telling.tell(inputs::answer("ana", "pay", Answer::Supply(Arc::new(rich_result()))));
+    let for_people = telling.run.clone();
+    let edited = arguments("mail_send", r#"{"to":"bo","n":12345678901234567890}"#);
+    telling.tell(inputs::answer("bo", "mail", Answer::ApproveEdited(edited)));
+    telling.tell(inputs::answer("ana", "mail", Answer::Approve));
+    telling.tell(Input::Deferred(Deferred { call: CallIndex(0), recheck: None }));
+    telling.tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
+    telling.tell(inputs::delivered("look", ToolResult::error("no such row")));
+    let for_results = telling.run.clone();
+    telling.tell(inputs::delivered("mail", ToolResult::success("sent")));
+    telling.tell(inputs::second_reply());
+    telling.tell(inputs::allowed());
+    telling.tell(Input::Began(Began { call: CallIndex(0), recheck: None }));
+    telling.tell(Input::Began(Began { call: CallIndex(1), recheck: None }));
+    telling.tell(inputs::returned(1));
+    telling.tell(Input::Recovered);
+    let in_doubt = telling.run.clone();
+    telling.tell(inputs::answer_in(2, ("ana", "look", Answer::Happened(Arc::new(ToolResult::success("it did"))))));
+    telling.tell(inputs::said("", ModelStop::EndTurn));
+    telling.tell(Input::ModelFailed(ModelFailed { detail: "503".into() }));
+    telling.tell(Input::Retried);
+    telling.tell(inputs::said("Done.", ModelStop::Other("paused_by_provider".into())));
+    Story { for_people, for_results, in_doubt, log: telling.log }
+}
+
+/// Events that the story does not have.
+pub(crate) fn other_events(story: &Story) -> Vec<Event> {
+    let imported = [&story.for_people, &story.for_results, &story.in_doubt].map(|run| run.snapshot().unwrap());
+    let mut events: Vec<Event> = imported.into_iter().map(|snapshot| Event::Imported(Arc::new(snapshot))).collect();
+    let detail: Arc<str> = "the cache is gone".into();
+    events.extend([
+        Event::CallExpired { call: CallIndex(0) },
+        Event::CallRequeued { call: CallIndex(3) },
+        Event::HookFailed { call: CallIndex(1), detail: Arc::clone(&detail) },
+        Event::Cancelled { actor: person("ana"), reason: Some("enough".into()) },
+        Event::Cancelled { actor: Actor::default(), reason: None },
+        Event::CallDecided {
+            call: CallIndex(1),
+            stage: Stage::Recheck,
+            decision: Decision::deny("withdrawn"),
+            at: Timestamp(-5),
+        },
+        Event::RunStarted(Arc::new(RunStarted {
+            settings: Arc::new(Settings::default()),
+            context: Attributes::new(),
+            agent: None,
+            model: None,
+            messages: vec![Arc::new(Message::user("hi"))],
+            actor: Actor::default(),
+            at: Timestamp(1_700_000_000_000_000),
+        })),
+        Event::ToolEnded { call: CallIndex(2), settlement: settlement(Outcome::Halted, ToolResult::halt("stop here")) },
+    ]);
+    events.extend(Failure::ALL.map(|failure| Event::Failed { failure, detail: Arc::clone(&detail) }));
+    let stops = [StopReason::MaxTurns, StopReason::Halted, StopReason::Cancelled];
+    let failed = Failure::ALL.map(StopReason::Failed);
+    events.extend(stops.into_iter().chain(failed).map(|stop| Event::Finished { stop }));
+    // A provider may use any word, also one of ours.
+    events.push(Event::Finished { stop: StopReason::Model(ModelStop::Other("max_turns".into())) });
+    events
+}
+
+/// The run that a log amounts to.
+pub(crate) fn folded(log: &[Event]) -> Run {
+    let mut run = Run::new(RunId::new("run-1"));
+    log.iter().for_each(|event| run.apply(event));
+    run
+}
+
+pub(crate) fn arguments(tool: &str, text: &str) -> Arguments {
+    arguments_for(tool, &parse_arguments(Some(text)).expect("an object"))
+}
+
+pub(crate) fn settlement(outcome: Outcome, result: ToolResult) -> Settlement {
+    Settlement { outcome, code: None, source: Some(Source::Tool), result: Arc::new(result), latency_us: 42 }
+}
+
+pub(crate) fn rich_result() -> ToolResult {
+    let blob = |media_type: &str, bytes: &[u8]| Blob { media_type: media_type.into(), bytes: bytes.into() };
+    ToolResult::from_blocks(vec![
+        Block::text("found\n\u{1f600} \u{1} \"quoted\""),
+        Block::Json(JsonText::new(r#"{"a":[1,null,12345678901234567890]}"#)),
+        Block::Image(blob("image/png", b"\x89PNG")),
+        Block::File(blob("text/csv", b"a,b\n")),
+    ])
+    .with_metadata("took_ms", JsonText::new("12"))
+    .with_metadata("\u{fb33}", JsonText::new("1"))
+    .with_metadata("\u{1f600}", JsonText::new("2"))
+}
+
+pub(crate) fn person(name: &str) -> Actor {
+    Actor { id: Some(name.into()), roles: BTreeSet::from(["finance".into()]), tenant: Some("acme".into()) }
+}
