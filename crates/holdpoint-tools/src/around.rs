@@ -1,0 +1,295 @@
+//! Hooks around each execution, in an explicit order.
+
+mod patience;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use holdpoint_core::{Code, Outcome, Settlement, Source, ToolResult};
+use thiserror::Error;
+
+use crate::{ToolCall, ToolDefinition};
+use patience::Patience;
+
+/// How long a call may be held by hooks at a stretch.
+pub const HOOK_WAIT_MS_MAX: u64 = 60_000;
+
+/// A hook. It sees the call, and runs what is inside it by [`Next::run`]: not at all (it answers itself), once, or again.
+///
+/// A refusal on purpose is a settlement ([`AroundCall::refused`]); an `Err` is infrastructure: the run stops, and the
+/// model sees nothing of it.
+///
+/// ```
+/// use holdpoint_core::Settlement;
+/// use holdpoint_tools::{Around, AroundCall, HookError, Next};
+///
+/// struct Timed;
+///
+/// #[async_trait::async_trait]
+/// impl Around for Timed {
+///     async fn around(&self, call: &AroundCall, next: Next<'_>) -> Result<Settlement, HookError> {
+///         let settlement = next.run().await?;
+///         tracing::info!(tool = %call.definition().name, latency_us = settlement.latency_us);
+///         Ok(settlement)
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait Around: Send + Sync {
+    /// Runs around one execution.
+    async fn around(&self, call: &AroundCall, next: Next<'_>) -> Result<Settlement, HookError>;
+}
+
+/// What a hook sees.
+#[derive(Clone, Debug)]
+pub struct AroundCall {
+    definition: Arc<ToolDefinition>,
+    call: ToolCall,
+}
+
+impl AroundCall {
+    /// A call of a tool.
+    pub fn new(definition: Arc<ToolDefinition>, call: ToolCall) -> Self {
+        Self { definition, call }
+    }
+
+    /// What is known of the tool.
+    pub fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    /// The call: arguments, context, attempt, idempotency key.
+    pub fn call(&self) -> &ToolCall {
+        &self.call
+    }
+
+    /// A result in the tool's place.
+    pub fn answered(&self, source: Source, result: ToolResult) -> Settlement {
+        let (outcome, code) = Outcome::of_result(&result);
+        Settlement { outcome, code, source: Some(source), result: Arc::new(result), latency_us: 0 }
+    }
+
+    /// A refusal on purpose, such as `rate_limited` or `circuit_open`: a failed result that the model sees.
+    pub fn refused(&self, code: Code, text: impl Into<Arc<str>>) -> Settlement {
+        refused(code, text)
+    }
+}
+
+fn refused(code: Code, text: impl Into<Arc<str>>) -> Settlement {
+    Settlement {
+        outcome: Outcome::Failed,
+        code: Some(code),
+        source: Some(Source::Hook),
+        result: Arc::new(ToolResult::error(text)),
+        latency_us: 0,
+    }
+}
+
+/// A hook's own failure. `Display` is for operators; nothing of it reaches the model.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct HookError {
+    fault: HookFault,
+    message: Arc<str>,
+}
+
+/// In which way a hook did not come to a settlement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookFault {
+    /// It failed.
+    Failed,
+    /// It panicked.
+    Panicked,
+    /// It did not fail: the run stops, and the driver knows why.
+    Interrupted,
+}
+
+impl HookError {
+    /// The hook failed, for this reason.
+    pub fn new(message: impl Into<Arc<str>>) -> Self {
+        Self { fault: HookFault::Failed, message: message.into() }
+    }
+
+    /// What is inside the hooks could not be run: the run stops, and the driver knows why. Hooks pass it on.
+    pub fn interrupted() -> Self {
+        Self { fault: HookFault::Interrupted, message: "the run stops".into() }
+    }
+
+    fn panicked() -> Self {
+        Self { fault: HookFault::Panicked, message: "a hook panicked".into() }
+    }
+
+    /// In which way.
+    pub fn fault(&self) -> HookFault {
+        self.fault
+    }
+}
+
+/// What is inside a hook: the next hook, or the tool. May be cloned and run again, which is a new attempt.
+#[derive(Clone, Copy)]
+pub struct Next<'a> {
+    rest: &'a [Arc<dyn Around>],
+    call: &'a AroundCall,
+    innermost: &'a dyn Innermost,
+}
+
+/// What the driver puts inside all hooks: it commits the intent and invokes the tool.
+trait Innermost: Send + Sync {
+    fn run(&self) -> HookFuture<'_>;
+}
+
+/// What a hook's closure returns.
+pub type HookFuture<'a> = BoxFuture<'a, Result<Settlement, HookError>>;
+
+impl<'a> Next<'a> {
+    /// Runs it.
+    pub async fn run(self) -> Result<Settlement, HookError> {
+        match self.rest.split_first() {
+            None => self.innermost.run().await,
+            Some((hook, rest)) => {
+                let inside = Next { rest, ..self };
+                let guarded = AssertUnwindSafe(async { hook.around(self.call, inside).await });
+                guarded.catch_unwind().await.unwrap_or_else(|payload| Err(caught(self.call, payload)))
+            }
+        }
+    }
+}
+
+fn caught(call: &AroundCall, payload: Box<dyn Any + Send>) -> HookError {
+    // The message of a panic may hold anything, so only the fact is told.
+    drop(payload);
+    tracing::error!(tool = %call.definition.name, "a hook panicked");
+    HookError::panicked()
+}
+
+impl fmt::Debug for Next<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Next({} hooks)", self.rest.len())
+    }
+}
+
+/// Hooks in order, outermost first.
+#[derive(Clone, Default)]
+pub struct Chain {
+    hooks: Arc<[Arc<dyn Around>]>,
+}
+
+impl Chain {
+    /// These hooks, outermost first.
+    pub fn new(hooks: Vec<Arc<dyn Around>>) -> Self {
+        Self { hooks: hooks.into() }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.hooks.len()
+    }
+
+    /// Runs the hooks around `innermost`, which commits the intent and invokes the tool, each time it is called. Without
+    /// hooks this is `innermost` and nothing else.
+    ///
+    /// Hooks that hold the call longer than [`HOOK_WAIT_MS_MAX`] at a stretch lose it: before the tool has run the call
+    /// is `rate_limited`, after it the tool's last settlement stands.
+    pub async fn run<F, Fut>(&self, call: &AroundCall, innermost: F) -> Result<Settlement, HookError>
+    where
+        F: Fn() -> Fut + Send + Sync,
+        Fut: Future<Output = Result<Settlement, HookError>> + Send,
+    {
+        if self.hooks.is_empty() {
+            return innermost().await;
+        }
+        let patience = Patience::new(std::time::Duration::from_millis(HOOK_WAIT_MS_MAX));
+        let inner = Watched { innermost, patience: &patience };
+        let next = Next { rest: &self.hooks, call, innermost: &inner };
+        tokio::select! {
+            biased;
+            result = next.run() => result,
+            last = patience.ran_out() => {
+                tracing::warn!(tool = %call.definition.name, "hooks held a call for too long");
+                Ok(last.unwrap_or_else(|| refused(Code::RateLimited, waited_text())))
+            }
+        }
+    }
+}
+
+fn waited_text() -> String {
+    format!("The call waited longer than {} s to be let through. It was not executed.", HOOK_WAIT_MS_MAX / 1000)
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chain({} hooks)", self.hooks.len())
+    }
+}
+
+struct Watched<'a, F> {
+    innermost: F,
+    patience: &'a Patience,
+}
+
+impl<F, Fut> Innermost for Watched<'_, F>
+where
+    F: Fn() -> Fut + Send + Sync,
+    Fut: Future<Output = Result<Settlement, HookError>> + Send,
+{
+    fn run(&self) -> HookFuture<'_> {
+        Box::pin(async move {
+            let _inside = self.patience.enter();
+            let result = (self.innermost)().await;
+            if let Ok(settlement) = &result {
+                self.patience.keep(settlement);
+            }
+            result
+        })
+    }
+}
+
+/// A hook from a closure.
+///
+/// ```
+/// use holdpoint_core::{Source, ToolResult};
+/// use holdpoint_tools::around_fn;
+///
+/// let dry_run = around_fn(|call, _next| {
+///     Box::pin(async move { Ok(call.answered(Source::DryRun, ToolResult::success("would have run"))) })
+/// });
+/// let passing = around_fn(|_call, next| Box::pin(next.run()));
+/// ```
+pub fn around_fn<F>(hook: F) -> Arc<dyn Around>
+where
+    F: for<'a> Fn(&'a AroundCall, Next<'a>) -> HookFuture<'a> + Send + Sync + 'static,
+{
+    Arc::new(FunctionHook(hook))
+}
+
+struct FunctionHook<F>(F);
+
+#[async_trait]
+impl<F> Around for FunctionHook<F>
+where
+    F: for<'a> Fn(&'a AroundCall, Next<'a>) -> HookFuture<'a> + Send + Sync + 'static,
+{
+    async fn around(&self, call: &AroundCall, next: Next<'_>) -> Result<Settlement, HookError> {
+        // Both references are shortened to one lifetime, which the closure's future then has.
+        shortened(&self.0, call, next).await
+    }
+}
+
+fn shortened<'a, F>(hook: &F, call: &'a AroundCall, next: Next<'a>) -> HookFuture<'a>
+where
+    F: Fn(&'a AroundCall, Next<'a>) -> HookFuture<'a>,
+{
+    hook(call, next)
+}

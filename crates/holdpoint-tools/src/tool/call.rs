@@ -1,0 +1,222 @@
+//! One call as a tool and a hook see it.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdpoint_codec::Context;
+use holdpoint_core::{Arguments, Attempt, CallId, CallKey, IdempotencyKey, RequestedName, ToolName};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::ToolError;
+
+/// One call: what was asked, by whom, and how it may be told to stop. Cheap to clone; `Debug` hides the arguments and
+/// the context.
+#[derive(Clone)]
+pub struct ToolCall {
+    facts: CallFacts,
+    deadline: Option<Instant>,
+    cancellation: CancellationToken,
+    extensions: Extensions,
+    progress: Option<Arc<ProgressSink>>,
+}
+
+type ProgressSink = dyn Fn(&str) + Send + Sync;
+
+/// What a call is made of.
+#[derive(Clone)]
+pub struct CallFacts {
+    /// The id that people and messages show.
+    pub id: CallId,
+    /// Our key.
+    pub key: CallKey,
+    /// What the model wrote.
+    pub requested: RequestedName,
+    /// What is registered.
+    pub tool: ToolName,
+    /// What is run.
+    pub arguments: Arguments,
+    /// What the application gave along.
+    pub context: Arc<Context>,
+    /// How often it was started, this time included.
+    pub attempt: Attempt,
+    /// Equal over attempts.
+    pub idempotency_key: IdempotencyKey,
+}
+
+impl ToolCall {
+    /// A call without a deadline, which nobody cancels until it is given a token.
+    pub fn new(facts: CallFacts) -> Self {
+        Self {
+            facts,
+            deadline: None,
+            cancellation: CancellationToken::new(),
+            extensions: Extensions::default(),
+            progress: None,
+        }
+    }
+
+    /// Told to stop by this token.
+    #[must_use]
+    pub fn with_cancellation(mut self, cancellation: CancellationToken) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// To be done by this moment.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// With what the application keeps for its tools.
+    #[must_use]
+    pub fn with_extensions(mut self, extensions: Extensions) -> Self {
+        self.extensions = extensions;
+        self
+    }
+
+    /// Reports of progress go here.
+    #[must_use]
+    pub fn with_progress(mut self, sink: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
+        self.progress = Some(sink);
+        self
+    }
+
+    /// The same call as another attempt.
+    #[must_use]
+    pub fn with_attempt(mut self, attempt: Attempt) -> Self {
+        self.facts.attempt = attempt;
+        self
+    }
+
+    /// The id that people and messages show.
+    pub fn id(&self) -> &CallId {
+        &self.facts.id
+    }
+
+    /// Our key: run, turn, index.
+    pub fn key(&self) -> &CallKey {
+        &self.facts.key
+    }
+
+    /// What the model wrote. For display only.
+    pub fn requested(&self) -> &RequestedName {
+        &self.facts.requested
+    }
+
+    /// The registered tool.
+    pub fn tool(&self) -> &ToolName {
+        &self.facts.tool
+    }
+
+    /// The canonical arguments.
+    pub fn arguments(&self) -> &Arguments {
+        &self.facts.arguments
+    }
+
+    /// The arguments as a type.
+    pub fn arguments_as<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        serde_json::from_str(self.facts.arguments.expose())
+            .map_err(|error| ToolError::invalid_arguments(error.to_string()))
+    }
+
+    /// What the application gave along.
+    pub fn context(&self) -> &Context {
+        &self.facts.context
+    }
+
+    /// How often it was started, this time included.
+    pub fn attempt(&self) -> Attempt {
+        self.facts.attempt
+    }
+
+    /// Equal over attempts, crashes, workers and imports: what a payment service wants to see.
+    pub fn idempotency_key(&self) -> &IdempotencyKey {
+        &self.facts.idempotency_key
+    }
+
+    /// The moment after which nobody waits for the result.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// How long somebody will still wait for the result.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Cancelled when nobody waits for the result any more.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
+    }
+
+    /// What the application keeps for its tools, by type.
+    pub fn extension<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.extensions.find()
+    }
+
+    /// Says how far it is, to those who listen right now.
+    pub fn progress(&self, text: &str) {
+        if let Some(sink) = &self.progress {
+            sink(text);
+        }
+    }
+}
+
+impl fmt::Debug for ToolCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.facts, f)
+    }
+}
+
+impl fmt::Debug for CallFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCall")
+            .field("key", &self.key)
+            .field("id", &self.id)
+            .field("requested", &self.requested)
+            .field("tool", &self.tool)
+            .field("arguments", &self.arguments)
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Values that an application keeps for its tools, one per type.
+#[derive(Clone, Default)]
+pub struct Extensions {
+    values: Option<Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
+}
+
+impl Extensions {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With one more; a value of the same type is replaced.
+    #[must_use]
+    pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
+        let mut values = self.values.map(Arc::unwrap_or_clone).unwrap_or_default();
+        values.insert(TypeId::of::<T>(), Arc::new(value));
+        Self { values: Some(Arc::new(values)) }
+    }
+
+    /// The value of this type.
+    pub fn find<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let value = self.values.as_ref()?.get(&TypeId::of::<T>())?;
+        Arc::clone(value).downcast().ok()
+    }
+}
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Extensions({})", self.values.as_ref().map_or(0, |values| values.len()))
+    }
+}
