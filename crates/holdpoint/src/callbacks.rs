@@ -1,0 +1,78 @@
+//! Functions that are called as a run goes on, with or without a stream. One that panics is reported and disturbs
+//! nothing.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use holdpoint_core::{Call, Message, Role, Settlement};
+
+type Callback<T> = Arc<dyn Fn(&T) + Send + Sync>;
+
+/// A call that is about to start.
+#[derive(Clone, Debug)]
+pub struct StartedCall {
+    /// The call.
+    pub call: Call,
+}
+
+/// A call that has its result.
+#[derive(Clone, Debug)]
+pub struct EndedCall {
+    /// The call.
+    pub call: Call,
+    /// How it ended.
+    pub settlement: Settlement,
+}
+
+/// What to call when.
+#[derive(Clone, Default)]
+pub(crate) struct Callbacks {
+    pub(crate) new_message: Option<Callback<Role>>,
+    pub(crate) tool_call: Option<Callback<StartedCall>>,
+    pub(crate) tool_result: Option<Callback<EndedCall>>,
+    pub(crate) end_message: Option<Callback<Message>>,
+}
+
+impl Callbacks {
+    /// Whether there is any.
+    pub(crate) fn listen(&self) -> bool {
+        self.new_message.is_some()
+            || self.tool_call.is_some()
+            || self.tool_result.is_some()
+            || self.end_message.is_some()
+    }
+
+    pub(crate) fn on_new_message(&self, role: Role) {
+        call("on_new_message", self.new_message.as_ref(), &role);
+    }
+
+    pub(crate) fn on_tool_call(&self, started: impl FnOnce() -> Option<StartedCall>) {
+        if let Some(started) = self.tool_call.as_ref().and_then(|_| started()) {
+            call("on_tool_call", self.tool_call.as_ref(), &started);
+        }
+    }
+
+    pub(crate) fn on_tool_result(&self, ended: impl FnOnce() -> Option<EndedCall>) {
+        if let Some(ended) = self.tool_result.as_ref().and_then(|_| ended()) {
+            call("on_tool_result", self.tool_result.as_ref(), &ended);
+        }
+    }
+
+    pub(crate) fn on_end_message(&self, message: &Message) {
+        call("on_end_message", self.end_message.as_ref(), message);
+    }
+}
+
+fn call<T>(name: &'static str, callback: Option<&Callback<T>>, value: &T) {
+    let Some(callback) = callback else { return };
+    if catch_unwind(AssertUnwindSafe(|| callback(value))).is_err() {
+        tracing::error!(target: "holdpoint", callback = name, "a callback panicked; the run goes on");
+    }
+}
+
+impl fmt::Debug for Callbacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Callbacks").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! Hands calls to the executor and listens to what becomes of them.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use holdpoint_core::{
+    Began, CallIndex, CallState, Code, Deferred, HookFailed, Input, Outcome, Rejection, Returned, Settlement, Step,
+    ToolResult,
+};
+use holdpoint_tools::{Batch, BatchCall};
+use tokio::sync::{mpsc, oneshot};
+
+use super::run_one::{Calls, Grant, Prepared, Report};
+use super::{Cancelled, Driver, Interrupted};
+use crate::failpoint::Failpoint;
+use crate::Error;
+
+/// Calls that asked to start and wait for their intent to be durable.
+type Waiting = HashMap<CallIndex, oneshot::Sender<Grant>>;
+
+impl Driver {
+    /// Runs a wave of calls to its end, or until the run is cancelled.
+    pub(super) async fn execute(&mut self, calls: Vec<CallIndex>) -> Result<Cancelled, Interrupted> {
+        let started = Instant::now();
+        let (reports, mut inbox) = mpsc::unbounded_channel();
+        let mut executor = self.executor(&calls, reports)?;
+        let mut waiting = Waiting::new();
+        // The first poll makes the executor start what it can, so that the intents share the commit of the reply.
+        let mut ended = (&mut executor).now_or_never().is_some();
+        let cancelled = loop {
+            while let Ok(report) = inbox.try_recv() {
+                self.take(report, &mut waiting)?;
+            }
+            if ended {
+                self.conductor.executor_ended();
+                self.settle_left(&calls)?;
+                break Cancelled::No;
+            }
+            match self.conductor.next() {
+                Step::Commit => self.commit().await?,
+                Step::Start(intents) => {
+                    if self.parts.failpoints.fires(Failpoint::AfterIntent) {
+                        return Err(Interrupted::Failed(Error::FailpointReached));
+                    }
+                    for (call, attempt) in intents {
+                        waiting.remove(&call).map(|reply| reply.send(Grant::Start(attempt)));
+                    }
+                }
+                Step::Wait => tokio::select! {
+                    biased;
+                    () = self.live.token().cancelled() => break Cancelled::Yes,
+                    report = inbox.recv() => if let Some(report) = report { self.take(report, &mut waiting)? },
+                    () = &mut executor => ended = true,
+                },
+                // Somebody cancelled the run, and the commit saw it: the main loop does the rest.
+                Step::CallModel { .. }
+                | Step::Authorize { .. }
+                | Step::Execute { .. }
+                | Step::Pause { .. }
+                | Step::Finish { .. } => break Cancelled::No,
+            }
+        };
+        self.meter.tools += started.elapsed();
+        Ok(cancelled)
+    }
+
+    fn executor(
+        &self,
+        indices: &[CallIndex],
+        reports: mpsc::UnboundedSender<Report>,
+    ) -> Result<BoxFuture<'static, ()>, Interrupted> {
+        let run = self.conductor.run();
+        let settings = run.settings();
+        let executor = self.parts.executors.choose(&settings.executor).map_err(Error::from)?;
+        let last = indices.iter().map(|index| index.as_usize() + 1).max().unwrap_or(0);
+        let mut calls: Vec<Option<Prepared>> = (0..last).map(|_| None).collect();
+        for index in indices {
+            calls[index.as_usize()] = Prepared::new(run, *index, &self.context);
+        }
+        let batch_calls: Vec<BatchCall> = indices.iter().filter_map(|index| self.batch_call(*index)).collect();
+        let run_one = Calls {
+            parts: Arc::clone(&self.parts),
+            context: Arc::clone(&self.context),
+            settings: Arc::clone(settings),
+            run: run.id().clone(),
+            turn: run.turn(),
+            calls,
+            cancellation: self.live.token().clone(),
+            stream: self.listeners.stream().cloned(),
+            reports,
+        };
+        let choice = &settings.executor;
+        let batch = Batch::new(batch_calls, Arc::new(run_one))
+            .with_parallel(choice.parallel)
+            .with_max_concurrency(choice.max_concurrency);
+        let guarded = AssertUnwindSafe(async move { executor.execute(batch).await });
+        Ok(Box::pin(guarded.catch_unwind().map(|ended| {
+            if ended.is_err() {
+                tracing::error!(target: "holdpoint", "an executor panicked");
+            }
+        })))
+    }
+
+    fn batch_call(&self, index: CallIndex) -> Option<BatchCall> {
+        let facts = self.conductor.run().call(index)?.tool.as_ref()?;
+        let registered = self.parts.registry.find(facts.name.as_str());
+        let parallelizable = registered.and_then(|tool| tool.definition().metadata.parallelizable);
+        Some(BatchCall { index, tool: facts.name.clone(), parallelizable, source: Arc::clone(&facts.source) })
+    }
+
+    fn take(&mut self, report: Report, waiting: &mut Waiting) -> Result<(), Interrupted> {
+        match report {
+            Report::Begin { call, recheck, reply } => {
+                let grant = match self.feed(Input::Began(Began { call, recheck })) {
+                    Ok(_) if self.is_running(call) => {
+                        waiting.insert(call, reply);
+                        return Ok(());
+                    }
+                    Ok(_) => Grant::Revoked,
+                    Err(Rejection::Stopping | Rejection::NotExpected { .. }) => Grant::Stop,
+                    Err(rejection) => return Err(rejection.into()),
+                };
+                // The executor was dropped: nothing starts.
+                let _ = reply.send(grant);
+            }
+            Report::Defer { call, recheck } => match self.feed(Input::Deferred(Deferred { call, recheck })) {
+                Ok(_) | Err(Rejection::Stopping | Rejection::RunCancelled) => {}
+                Err(rejection) => return Err(rejection.into()),
+            },
+            Report::End { call, attempt, settlement } => {
+                if attempt.is_some() && self.parts.failpoints.fires(Failpoint::AfterEffect) {
+                    return Err(Interrupted::Failed(Error::FailpointReached));
+                }
+                match self.feed(Input::Returned(Box::new(Returned { call, attempt, settlement }))) {
+                    // A call that ended before its tool started may end when the run stops: it stays as it is.
+                    Ok(_) | Err(Rejection::LeaseLost | Rejection::RunCancelled) => {}
+                    Err(rejection) => return Err(rejection.into()),
+                }
+            }
+            Report::HookFailed { call, detail } => {
+                match self.feed(Input::HookFailed(HookFailed { call, detail })) {
+                    Ok(_) | Err(Rejection::RunCancelled) => {}
+                    Err(rejection) => return Err(rejection.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_running(&self, call: CallIndex) -> bool {
+        let call = self.conductor.run().call(call);
+        call.is_some_and(|call| matches!(call.state, CallState::Running { .. }))
+    }
+
+    /// An executor that ends without running or deferring a call leaves it to be settled here.
+    fn settle_left(&mut self, calls: &[CallIndex]) -> Result<(), Interrupted> {
+        for call in calls {
+            let run = self.conductor.run();
+            let attempt = match run.call(*call).map(|call| &call.state) {
+                Some(CallState::Running { attempt, .. }) => Some(*attempt),
+                Some(CallState::Ready) if run.call(*call).is_some_and(|call| run.is_executable(call)) => None,
+                _ => continue,
+            };
+            let settlement = left_over(attempt.is_some());
+            self.feed(Input::Returned(Box::new(Returned { call: *call, attempt, settlement })))?;
+        }
+        Ok(())
+    }
+}
+
+fn left_over(started: bool) -> Settlement {
+    let text = if started {
+        "The executor lost the call. It may have taken effect."
+    } else {
+        "The executor did not run the call."
+    };
+    Settlement {
+        outcome: Outcome::Failed,
+        code: Some(Code::ExecutorFailed),
+        source: None,
+        result: Arc::new(ToolResult::error(text)),
+        latency_us: 0,
+    }
+}

@@ -1,0 +1,158 @@
+//! The driver: thin, async, the same loop for every entry point.
+//!
+//! It follows the [`Conductor`]: feed what arrived, then do what it says next. Everything that it knows beyond the
+//! run's state lives in this process and may be lost at any moment.
+
+mod authorize;
+mod commit;
+mod execute;
+mod model;
+mod run_one;
+mod understand;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use holdpoint_codec::Context;
+use holdpoint_core::{Conductor, Input, Rejection, Run, RunId, Step};
+use holdpoint_tools::ToolDefinition;
+
+use crate::listen::Listeners;
+use crate::parts::{LiveGuard, Parts};
+use crate::result::{Durations, Segment};
+use crate::stream::StreamSender;
+use crate::{Error, RunResult};
+
+pub(crate) use commit::{load_run, try_load_run};
+pub(crate) use understand::understand_edit;
+
+/// Drives one segment of one run.
+pub(crate) struct Driver {
+    parts: Arc<Parts>,
+    conductor: Conductor,
+    context: Arc<Context>,
+    listeners: Listeners,
+    live: LiveGuard,
+    meter: Meter,
+    visible: Option<Arc<Vec<Arc<ToolDefinition>>>>,
+    measured: model::Measure,
+}
+
+/// What the segment took so far.
+#[derive(Debug)]
+struct Meter {
+    started: Instant,
+    model: Duration,
+    tools: Duration,
+    messages_before: usize,
+    committed: bool,
+}
+
+/// How driving ended when it did not end with a result.
+#[derive(Debug)]
+pub(crate) enum Interrupted {
+    /// Somebody else moved the run before anything of this segment was durable: it may be decided again.
+    Overtaken,
+    /// It cannot go on here.
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for Interrupted {
+    fn from(error: E) -> Self {
+        Interrupted::Failed(error.into())
+    }
+}
+
+impl Driver {
+    /// Takes a run as it is in the store.
+    pub(crate) fn new(parts: &Arc<Parts>, run: Run, context: Context, stream: Option<StreamSender>) -> Self {
+        let live = parts.live.enter(run.id());
+        Self {
+            context: Arc::new(context.with_run_id(run.id().clone())),
+            listeners: Listeners::new(Arc::clone(parts), stream, &run),
+            live,
+            meter: Meter {
+                started: Instant::now(),
+                model: Duration::ZERO,
+                tools: Duration::ZERO,
+                messages_before: run.messages().len(),
+                committed: false,
+            },
+            visible: None,
+            measured: model::Measure::default(),
+            conductor: Conductor::new(run),
+            parts: Arc::clone(parts),
+        }
+    }
+
+    /// The run as it is here.
+    pub(crate) fn run(&self) -> &Run {
+        self.conductor.run()
+    }
+
+    /// Tells the run what happened. Returns whether anything came of it.
+    pub(crate) fn feed(&mut self, input: Input) -> Result<bool, Rejection> {
+        let now = self.parts.store.now();
+        self.conductor.feed(input, now).map(|count| count > 0)
+    }
+
+    /// The input of a run is not one of the messages that its first segment adds.
+    pub(crate) fn started(&mut self) {
+        self.meter.messages_before = self.run().messages().len();
+    }
+
+    /// Goes on until the run pauses, ends or fails.
+    pub(crate) async fn drive(mut self) -> Result<RunResult, Interrupted> {
+        loop {
+            match self.conductor.next() {
+                Step::Commit => self.commit().await?,
+                Step::CallModel { tools } => {
+                    if self.call_model(tools).await? == Cancelled::Yes {
+                        return self.cancelled().await;
+                    }
+                }
+                Step::Authorize { calls } => self.authorize(&calls).await?,
+                Step::Execute { calls } => {
+                    if self.execute(calls).await? == Cancelled::Yes {
+                        return self.cancelled().await;
+                    }
+                }
+                // The executor ended before these could start, and they are settled.
+                Step::Start(_) => {}
+                // Only another owner of the run can have left it like this.
+                Step::Wait => return Err(Interrupted::Failed(Error::TakenOver)),
+                Step::Pause { .. } | Step::Finish { .. } => return Ok(self.finish()),
+            }
+        }
+    }
+
+    /// The run as it is, without driving it.
+    pub(crate) fn finish(self) -> RunResult {
+        let segment = self.segment();
+        RunResult::new(Arc::new(self.conductor.into_run()), self.context, segment)
+    }
+
+    /// Somebody cancelled the run while it was driven here: what they committed is the truth.
+    async fn cancelled(self) -> Result<RunResult, Interrupted> {
+        let run = load_run(&self.parts, self.run().id()).await?;
+        let segment = self.segment();
+        Ok(RunResult::new(Arc::new(run), self.context, segment))
+    }
+
+    fn segment(&self) -> Segment {
+        let durations =
+            Durations { total: self.meter.started.elapsed(), model: self.meter.model, tools: self.meter.tools };
+        Segment { messages_before: self.meter.messages_before, durations }
+    }
+
+    fn run_id(&self) -> &RunId {
+        self.conductor.run().id()
+    }
+}
+
+/// Whether somebody cancelled the run meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cancelled {
+    Yes,
+    No,
+}

@@ -1,0 +1,94 @@
+//! Calls the model for the next message.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use holdpoint_core::{FinalTools, Input, Measured, ModelFailed, ModelStop, Replied, Reply};
+use holdpoint_model::{ModelReply, ModelRequest, message_tokens, tool_tokens};
+use holdpoint_tools::ToolDefinition;
+use tracing::Instrument;
+
+use super::{Cancelled, Driver, Interrupted};
+use crate::listen::Deltas;
+
+/// Counts the conversation as it grows, so that each message is counted once.
+#[derive(Debug, Default)]
+pub(super) struct Measure {
+    messages: usize,
+    tokens: u64,
+}
+
+impl Driver {
+    pub(super) async fn call_model(&mut self, tools: FinalTools) -> Result<Cancelled, Interrupted> {
+        let visible = self.visible_tools(tools).await;
+        if self.exceeds_window(&visible)? {
+            return Ok(Cancelled::No);
+        }
+        self.listeners.model_called();
+        let run = self.conductor.run();
+        let deltas =
+            Deltas { stream: self.listeners.stream().cloned(), calls_shown_max: run.calls_kept_max() };
+        let request = ModelRequest {
+            messages: run.messages(),
+            tools: &visible,
+            parallel_tool_calls: run.settings().parallel_tool_calls,
+        };
+        let started = Instant::now();
+        let span = tracing::info_span!(target: "holdpoint", "holdpoint.llm.call", run_id = %run.id(), turn = run.turn().0);
+        let reply = tokio::select! {
+            biased;
+            () = self.live.token().cancelled() => return Ok(Cancelled::Yes),
+            reply = self.parts.model.reply(&request, &deltas).instrument(span) => reply,
+        };
+        let took = started.elapsed();
+        self.meter.model += took;
+        let latency_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let input = match reply {
+            Ok(reply) => {
+                let reply = reply.map(|reply| self.understood(reply, &visible));
+                Input::Replied(Box::new(Replied { reply, latency_us }))
+            }
+            Err(error) => Input::ModelFailed(ModelFailed { detail: error.message }),
+        };
+        self.feed(input)?;
+        self.visible = Some(visible);
+        Ok(Cancelled::No)
+    }
+
+    /// The tools that the model gets to see; a tool that it does not see counts as unregistered.
+    async fn visible_tools(&mut self, tools: FinalTools) -> Arc<Vec<Arc<ToolDefinition>>> {
+        match tools {
+            FinalTools::Disabled => Arc::new(Vec::new()),
+            FinalTools::Enabled => {
+                let all = self.parts.registry.definitions();
+                Arc::new(self.parts.policy.filter(all, &self.context).await)
+            }
+        }
+    }
+
+    fn exceeds_window(&mut self, tools: &[Arc<ToolDefinition>]) -> Result<bool, Interrupted> {
+        let run = self.conductor.run();
+        if run.settings().context_window.is_none() {
+            return Ok(false);
+        }
+        let count = &*self.parts.token_counter;
+        let new = &run.messages()[self.measured.messages..];
+        self.measured.tokens += new.iter().map(|message| message_tokens(message, count)).sum::<u64>();
+        self.measured.messages = run.messages().len();
+        let tools: u64 = tools.iter().map(|tool| tool_tokens(tool, count)).sum();
+        Ok(self.feed(Input::Measured(Measured { tokens: self.measured.tokens + tools }))?)
+    }
+
+    fn understood(&self, reply: ModelReply, visible: &[Arc<ToolDefinition>]) -> Reply {
+        let default_stop = if reply.calls.is_empty() { ModelStop::EndTurn } else { ModelStop::ToolUse };
+        let registry = &self.parts.registry;
+        let calls = reply.calls.into_iter().map(|call| super::understand::understand(call, registry, visible));
+        Reply {
+            text: reply.text,
+            thinking: reply.thinking,
+            calls: calls.collect(),
+            usage: reply.usage,
+            stop: reply.stop.unwrap_or(default_stop),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Runs one call: hooks, policy once more, intent, tool, result. The executor decides only when and where.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdpoint_codec::{Context, idempotency_key};
+use holdpoint_core::{
+    Attempt, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Run, RunId, Settings, Settlement, ToolFacts,
+    ToolResult, Turn,
+};
+use holdpoint_policy::{AuthorizeRequest, RunFacts};
+use holdpoint_tools::{
+    AroundCall, CallFacts, HookError, HookFault, Invocation, Place, Ran, RunOne, Tool, ToolCall, invoke,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::parts::Parts;
+use crate::stream::{StreamEvent, StreamSender};
+
+/// What a call tells the driver.
+pub(super) enum Report {
+    /// The hooks let it through: may its tool start?
+    Begin { call: CallIndex, recheck: Option<Decision>, reply: oneshot::Sender<Grant> },
+    /// Somebody outside is to run it.
+    Defer { call: CallIndex, recheck: Option<Decision> },
+    /// It has its result. Without an attempt its tool did not start.
+    End { call: CallIndex, attempt: Option<Attempt>, settlement: Settlement },
+    /// A hook failed.
+    HookFailed { call: CallIndex, detail: Arc<str> },
+}
+
+/// The driver's answer to a call that wants to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grant {
+    /// Its intent is durable.
+    Start(Attempt),
+    /// Policy took its word back; the call is settled.
+    Revoked,
+    /// The run stops.
+    Stop,
+}
+
+/// A batch of calls as they were when the executor got them.
+pub(super) struct Calls {
+    pub(super) parts: Arc<Parts>,
+    pub(super) context: Arc<Context>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) run: RunId,
+    pub(super) turn: Turn,
+    pub(super) calls: Vec<Option<Prepared>>,
+    pub(super) cancellation: CancellationToken,
+    pub(super) stream: Option<StreamSender>,
+    pub(super) reports: mpsc::UnboundedSender<Report>,
+}
+
+/// One call, ready to run.
+pub(super) struct Prepared {
+    facts: CallFacts,
+    tool: ToolFacts,
+    rechecked: bool,
+}
+
+impl Prepared {
+    pub(super) fn new(run: &Run, index: CallIndex, context: &Arc<Context>) -> Option<Self> {
+        let call = run.call(index)?;
+        let tool = call.tool.clone()?;
+        let arguments = call.canonical()?.clone();
+        let facts = CallFacts {
+            id: call.id.clone(),
+            key: CallKey { run: run.id().clone(), turn: run.turn(), index },
+            requested: call.name.clone(),
+            tool: tool.name.clone(),
+            idempotency_key: idempotency_key(run.id(), run.turn(), index, arguments.digest()),
+            arguments,
+            context: Arc::clone(context),
+            attempt: call.attempts.next(),
+        };
+        Some(Self { facts, tool, rechecked: call.rechecked })
+    }
+}
+
+#[async_trait]
+impl RunOne for Calls {
+    async fn run(&self, index: CallIndex, place: Place) -> Ran {
+        let Some(prepared) = self.calls.get(index.as_usize()).and_then(Option::as_ref) else { return Ran::Done };
+        let name = &prepared.tool.name;
+        let Some(registered) = self.parts.registry.find(name.as_str()) else {
+            self.report(Report::End { call: index, attempt: None, settlement: gone(name.as_str()) });
+            return Ran::Done;
+        };
+        let call = ToolCall::new(prepared.facts.clone()).with_cancellation(self.cancellation.child_token());
+        let call = match self.progress_sink(prepared) {
+            Some(sink) => call.with_progress(sink),
+            None => call,
+        };
+        let around = AroundCall::new(Arc::clone(registered.definition()), call.clone());
+        let attempt = Attempted::default();
+        let tool = Arc::clone(registered.tool());
+        let innermost = || self.start((index, prepared), (&tool, &call, &place), &attempt);
+        let result = self.parts.hooks.run(&around, innermost).await;
+        self.conclude(index, result, attempt.take())
+    }
+
+    async fn defer(&self, index: CallIndex) {
+        let Some(prepared) = self.calls.get(index.as_usize()).and_then(Option::as_ref) else { return };
+        let recheck = self.recheck(prepared).await;
+        self.report(Report::Defer { call: index, recheck });
+    }
+}
+
+/// What became of the innermost part of the hooks.
+#[derive(Default)]
+struct Attempted(Mutex<Option<(Attempt, Option<Settlement>)>>);
+
+impl Attempted {
+    fn set(&self, attempt: Attempt, settlement: Option<Settlement>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((attempt, settlement));
+    }
+
+    fn take(&self) -> Option<(Attempt, Option<Settlement>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Calls {
+    /// Inside all hooks: policy once more, the intent, the tool.
+    async fn start(
+        &self,
+        (index, prepared): (CallIndex, &Prepared),
+        (tool, call, place): (&Arc<dyn Tool>, &ToolCall, &Place),
+        attempted: &Attempted,
+    ) -> Result<Settlement, HookError> {
+        let recheck = self.recheck(prepared).await;
+        let (reply, granted) = oneshot::channel();
+        self.report(Report::Begin { call: index, recheck, reply });
+        let attempt = match granted.await {
+            Ok(Grant::Start(attempt)) => attempt,
+            // The call is settled, or stays as it is: hooks pass the interruption on.
+            Ok(Grant::Revoked | Grant::Stop) | Err(_) => return Err(HookError::interrupted()),
+        };
+        attempted.set(attempt, None);
+        let settlement = invoke(Invocation {
+            tool: Arc::clone(tool),
+            call: call.clone().with_attempt(attempt),
+            timeout: Duration::from_millis(self.settings.tool_timeout_ms),
+            place: place.clone(),
+            output_bytes_max: self.settings.tool_output_bytes_max,
+            error_detail: self.settings.error_detail,
+        })
+        .await;
+        attempted.set(attempt, Some(settlement.clone()));
+        Ok(settlement)
+    }
+
+    /// Tells the driver how it ended. What the tool gave is recorded even when a hook fails after it.
+    fn conclude(
+        &self,
+        call: CallIndex,
+        result: Result<Settlement, HookError>,
+        attempted: Option<(Attempt, Option<Settlement>)>,
+    ) -> Ran {
+        match result {
+            Ok(settlement) => {
+                let attempt = attempted.map(|(attempt, _)| attempt);
+                self.report(Report::End { call, attempt, settlement });
+                Ran::Done
+            }
+            Err(error) if error.fault() == HookFault::Interrupted => Ran::Stop,
+            Err(error) => {
+                if let Some((attempt, Some(settlement))) = attempted {
+                    self.report(Report::End { call, attempt: Some(attempt), settlement });
+                }
+                self.report(Report::HookFailed { call, detail: error.to_string().into() });
+                Ran::Stop
+            }
+        }
+    }
+
+    /// Policy is asked again when a call goes from ready to running, unless its word is on record.
+    async fn recheck(&self, prepared: &Prepared) -> Option<Decision> {
+        if self.settings.recheck_policy == Recheck::Off || prepared.rechecked {
+            return None;
+        }
+        let facts = RunFacts::new(self.run.clone(), self.turn);
+        let request = AuthorizeRequest {
+            tool: &prepared.tool.name,
+            arguments: &prepared.facts.arguments,
+            context: &self.context,
+            run: &facts,
+        };
+        Some(self.parts.policy.authorize(&request).await.0)
+    }
+
+    fn progress_sink(&self, prepared: &Prepared) -> Option<Arc<dyn Fn(&str) + Send + Sync>> {
+        let stream = self.stream.clone()?;
+        let call = prepared.facts.id.clone();
+        Some(Arc::new(move |text: &str| {
+            stream.send(StreamEvent::ToolProgress { call: call.clone(), text: text.to_owned() });
+        }))
+    }
+
+    fn report(&self, report: Report) {
+        // The driver let go of the run: nobody wants to know any more.
+        let _ = self.reports.send(report);
+    }
+}
+
+/// The tool was registered when the model asked for it, and is not any more.
+fn gone(name: &str) -> Settlement {
+    let text = format!("There is no tool `{name}` any more. The call was not executed.");
+    Settlement {
+        outcome: Outcome::Failed,
+        code: Some(Code::ToolNotFound),
+        source: None,
+        result: Arc::new(ToolResult::error(text)),
+        latency_us: 0,
+    }
+}

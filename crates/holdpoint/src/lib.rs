@@ -1,0 +1,45 @@
+//! Runs the tool calls of LLM agents: decides, waits, runs, remembers, and answers the model, turn by turn.
+
+mod agent;
+pub mod blocking;
+mod builder;
+mod callbacks;
+mod driver;
+mod error;
+mod failpoint;
+mod instrument;
+mod listen;
+mod opening;
+mod parts;
+mod request;
+mod result;
+mod resume;
+mod runner;
+mod session;
+mod stream;
+
+pub use agent::{Agent, AgentConfig, ConfigError};
+pub use builder::{AgentBuilder, Buildable, Builder, RunnerBuilder};
+pub use callbacks::{EndedCall, StartedCall};
+pub use error::Error;
+#[doc(hidden)]
+pub use failpoint::Failpoint;
+pub use instrument::{Happening, InstrumentSink};
+pub use parts::{Migration, UnsignedImports};
+pub use request::RunRequest;
+pub use result::{Continuation, Durations, RunResult};
+pub use resume::{Decisions, EditedArguments, Person, Results, ResumeFrom, Verdict};
+pub use runner::{ExportOptions, Runner};
+pub use session::Session;
+pub use stream::{DurableEvent, RunStream, StreamEvent};
+
+pub use holdpoint_codec::continuation::Traces;
+pub use holdpoint_codec::{Context, Pending, SigningKey};
+pub use holdpoint_core::{
+    Actor, Block, CallRecord, Code, Decision, Message, Outcome, Parallel, Repeat, Role, RunId, Settings, Siblings, Source,
+    Status, StopReason, ToolResult, Usage,
+};
+pub use holdpoint_model as model;
+pub use holdpoint_policy as policy;
+pub use holdpoint_store as store;
+pub use holdpoint_tools as tools;

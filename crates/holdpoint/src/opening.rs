@@ -1,0 +1,239 @@
+//! What an entry point was given, and the inputs that it becomes on the run as it is in the store.
+
+use std::sync::Arc;
+
+use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation};
+use holdpoint_core::{
+    Answer, Answered, CallId, Code, Decision, Delivered, GivenAnswer, Input, Rejection, Run,
+    RunId, Snapshot, Target, ToolResult,
+};
+use holdpoint_policy::{AuthorizeRequest, RunFacts};
+use holdpoint_tools::limit_output;
+
+use crate::driver::{load_run, try_load_run, understand_edit};
+use crate::parts::{Parts, UnsignedImports};
+use crate::resume::Verdict;
+use crate::runner::started;
+use crate::{Decisions, Error, Results, ResumeFrom, RunRequest};
+
+/// What an entry point was given.
+#[derive(Clone, Debug)]
+pub(crate) enum Opening {
+    Run(Box<RunRequest>),
+    Decide(Box<(ResumeFrom, Decisions)>),
+    Deliver(Box<(ResumeFrom, Results)>),
+    Known(RunId, Input),
+}
+
+/// A run and what it is to be told.
+pub(crate) struct Resume {
+    pub(crate) run: Run,
+    pub(crate) context: Context,
+    pub(crate) inputs: Vec<Input>,
+}
+
+impl Opening {
+    pub(crate) fn decide(from: impl Into<ResumeFrom>, decisions: impl Into<Decisions>) -> Self {
+        Opening::Decide(Box::new((from.into(), decisions.into())))
+    }
+
+    pub(crate) fn deliver(from: impl Into<ResumeFrom>, results: impl Into<Results>) -> Self {
+        Opening::Deliver(Box::new((from.into(), results.into())))
+    }
+
+    /// Reads the run anew: what is decided on it is decided on what is durable.
+    pub(crate) async fn prepare(&self, parts: &Parts) -> Result<Resume, Error> {
+        match self {
+            Opening::Run(request) => prepare_run(parts, request),
+            Opening::Known(id, input) => {
+                let run = load_run(parts, id).await?;
+                let context = Context::from_stored(run.context());
+                Ok(Resume { run, context, inputs: vec![input.clone()] })
+            }
+            Opening::Decide(given) => {
+                let (from, decisions) = &**given;
+                let found = find(parts, from).await?;
+                let context = found.context.merged(&decisions.context).by(found.run_actor());
+                let answered = answered(parts, &found, (decisions, &context)).await?;
+                Ok(found.into_resume(context, Input::Answered(Box::new(answered))))
+            }
+            Opening::Deliver(given) => {
+                let (from, results) = &**given;
+                let found = find(parts, from).await?;
+                let context = found.context.merged(&results.context).by(found.run_actor());
+                let delivered = delivered(&found, results)?;
+                Ok(found.into_resume(context, Input::Delivered(Box::new(delivered))))
+            }
+        }
+    }
+}
+
+fn prepare_run(parts: &Parts, request: &RunRequest) -> Result<Resume, Error> {
+    let id = request.run_id.clone().unwrap_or_else(new_run_id);
+    let input = Input::Started(Box::new(started(parts, request)?));
+    Ok(Resume { run: Run::new(id), context: request.context.clone(), inputs: vec![input] })
+}
+
+/// Ordered by time, and with enough randomness that nobody guesses it (I15).
+pub(crate) fn new_run_id() -> RunId {
+    RunId::new(uuid::Uuid::now_v7().to_string())
+}
+
+/// A run that is to be resumed.
+struct Found {
+    run: Run,
+    /// The run to bring into the store first, when the store does not know it.
+    import: Option<Arc<Snapshot>>,
+    /// The run as people saw it: the import's, or the store's.
+    seen: Run,
+    target: Target,
+    context: Context,
+    /// What the caller's own object showed: decisions without a digest are bound to it.
+    shown: Option<Arc<Run>>,
+}
+
+impl Found {
+    fn known(run: Run, target: Target, brought: Context) -> Self {
+        let context = brought.merged(&Context::from_stored(run.context()));
+        Self { seen: run.clone(), run, import: None, target, context, shown: None }
+    }
+
+    fn run_actor(&self) -> holdpoint_core::Actor {
+        self.seen.actor().clone()
+    }
+
+    fn into_resume(self, context: Context, input: Input) -> Resume {
+        let import = self.import.map(Input::Imported);
+        Resume { run: self.run, context, inputs: import.into_iter().chain([input]).collect() }
+    }
+}
+
+async fn find(parts: &Parts, from: &ResumeFrom) -> Result<Found, Error> {
+    match from {
+        ResumeFrom::Ended(id) => {
+            let run = load_run(parts, id).await?;
+            match run.status() {
+                holdpoint_core::Status::Cancelled => Err(Rejection::RunCancelled.into()),
+                _ => Err(Rejection::StaleContinuation { current: run.continuation() }.into()),
+            }
+        }
+        ResumeFrom::Id(id) => {
+            let run = try_load_run(parts, &id.run).await?.ok_or(Rejection::ContinuationNotFound)?;
+            Ok(Found::known(run, Target::Continuation(id.clone()), Context::new()))
+        }
+        ResumeFrom::Batch(id) => {
+            let run = try_load_run(parts, &id.run).await?.ok_or(Rejection::ContinuationNotFound)?;
+            Ok(Found::known(run, Target::Batch(id.clone()), Context::new()))
+        }
+        ResumeFrom::Object(object) => {
+            let target = Target::Continuation(object.id().clone());
+            let context = Context::clone(object.context());
+            let mut found = match try_load_run(parts, object.run_id()).await? {
+                Some(run) => Found::known(run, target, context),
+                None => imported(object.run().snapshot(), object.run_id(), (target, context))?,
+            };
+            found.shown = Some(Arc::clone(object.run()));
+            Ok(found)
+        }
+        ResumeFrom::Json(text) => find_payload(parts, text).await,
+    }
+}
+
+async fn find_payload(parts: &Parts, text: &str) -> Result<Found, Error> {
+    let options = LoadOptions {
+        keys: parts.signing_key.as_slice(),
+        migrate: parts.migrate.as_deref(),
+        // With a key nothing unsigned is looked at; without one, who may bring a run is decided below.
+        unsigned: if parts.signing_key.is_some() { Unsigned::Refuse } else { Unsigned::Accept },
+        ..LoadOptions::default()
+    };
+    let loaded = continuation::load(text, &options)?;
+    let target = Target::Continuation(loaded.continuation_id);
+    // If the store knows the run, the store is the truth and the payload only names it.
+    if let Some(run) = try_load_run(parts, &loaded.run_id).await? {
+        return Ok(Found::known(run, target, loaded.context));
+    }
+    if loaded.trust == Trust::Unsigned && parts.unsigned_imports == UnsignedImports::Refuse {
+        return Err(Error::UnsignedImport);
+    }
+    imported(Some(loaded.snapshot), &loaded.run_id, (target, loaded.context))
+}
+
+fn imported(snapshot: Option<Snapshot>, id: &RunId, (target, context): (Target, Context)) -> Result<Found, Error> {
+    let snapshot = Arc::new(snapshot.ok_or(Rejection::ContinuationNotFound)?);
+    let mut seen = Run::new(id.clone());
+    seen.apply(&holdpoint_core::Event::Imported(Arc::clone(&snapshot)));
+    Ok(Found { run: Run::new(id.clone()), import: Some(snapshot), seen, target, context, shown: None })
+}
+
+async fn answered(
+    parts: &Parts,
+    found: &Found,
+    (decisions, context): (&Decisions, &Context),
+) -> Result<Answered, Error> {
+    let mut answers = Vec::with_capacity(decisions.verdicts.len());
+    for (call, verdict, digest) in &decisions.verdicts {
+        let shown = digest.or_else(|| shown_digest(found.shown.as_deref(), call));
+        let (answer, decision) = match verdict {
+            Verdict::Allow => (Answer::Approve, None),
+            Verdict::Deny(reason) => (Answer::Refuse { reason: reason.clone() }, None),
+            Verdict::Answer(result) => (Answer::Supply(cut(parts, result)), None),
+            Verdict::Happened(result) => (Answer::Happened(cut(parts, result)), None),
+            Verdict::AllowEdited(edited) => edit(parts, found, (call, &edited.0, context)).await?,
+        };
+        answers.push((call.clone(), GivenAnswer { answer, digest: shown, decision }));
+    }
+    Ok(Answered {
+        target: found.target.clone(),
+        actor: decisions.actor.clone(),
+        answers,
+        missing: decisions.missing,
+        context: decisions.context.stored(&found.seen.settings().context_keys)?,
+    })
+}
+
+/// What the caller's object showed of a call.
+fn shown_digest(shown: Option<&Run>, call: &CallId) -> Option<holdpoint_core::Digest> {
+    let call = shown?.calls().iter().find(|shown| shown.id == *call)?;
+    call.question()?;
+    call.canonical().map(holdpoint_core::Arguments::digest)
+}
+
+/// Edited arguments are parsed, validated, and policy is asked about them.
+async fn edit(
+    parts: &Parts,
+    found: &Found,
+    (id, text, context): (&CallId, &str, &Context),
+) -> Result<(Answer, Option<Decision>), Error> {
+    let call = found.seen.calls().iter().find(|call| call.id == *id);
+    let Some(facts) = call.and_then(|call| call.tool.as_ref()) else {
+        return Err(Rejection::Call { call: id.clone(), code: Code::UnknownToolCall }.into());
+    };
+    let arguments = understand_edit(id, text, (&facts.name, parts.registry.find(facts.name.as_str()).map(|tool| &**tool)))?;
+    let run = RunFacts::new(found.seen.id().clone(), found.seen.turn());
+    let context = context.clone().with_run_id(run.run.clone());
+    let request = AuthorizeRequest { tool: &facts.name, arguments: &arguments, context: &context, run: &run };
+    let (decision, _) = parts.policy.authorize(&request).await;
+    Ok((Answer::ApproveEdited(arguments), Some(decision)))
+}
+
+fn delivered(found: &Found, results: &Results) -> Result<Delivered, Error> {
+    let limit = found.seen.settings().tool_output_bytes_max;
+    let mut cut = Vec::with_capacity(results.results.len());
+    for (call, result) in &results.results {
+        if call.as_str().trim().is_empty() {
+            return Err(Rejection::Call { call: call.clone(), code: Code::InvalidResult }.into());
+        }
+        cut.push((call.clone(), Arc::new(limit_output(ToolResult::clone(result), limit))));
+    }
+    Ok(Delivered {
+        target: found.target.clone(),
+        results: cut,
+        missing: results.missing,
+        context: results.context.stored(&found.seen.settings().context_keys)?,
+    })
+}
+
+fn cut(parts: &Parts, result: &Arc<ToolResult>) -> Arc<ToolResult> {
+    Arc::new(limit_output(ToolResult::clone(result), parts.settings.tool_output_bytes_max))
+}

@@ -1,0 +1,124 @@
+//! The parts that a runner is made of.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use holdpoint_codec::SigningKey;
+use holdpoint_core::{RunId, Settings};
+use holdpoint_model::{Model, TokenCounter};
+use holdpoint_policy::Guarded;
+use holdpoint_store::Store;
+use holdpoint_tools::{Chain, Executors, Registry};
+use tokio_util::sync::CancellationToken;
+
+use crate::callbacks::Callbacks;
+use crate::failpoint::Failpoints;
+use crate::instrument::Instruments;
+
+/// How long a policy may take to decide.
+pub(crate) const POLICY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Everything that a run needs beside its own state. Cheap to share; changed only between runs.
+pub(crate) struct Parts {
+    pub(crate) agent: Option<Arc<str>>,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) policy: Guarded,
+    pub(crate) executors: Arc<Executors>,
+    pub(crate) hooks: Chain,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) signing_key: Option<SigningKey>,
+    pub(crate) unsigned_imports: UnsignedImports,
+    pub(crate) migrate: Option<Migration>,
+    pub(crate) token_counter: TokenCounter,
+    pub(crate) callbacks: Callbacks,
+    pub(crate) instruments: Instruments,
+    pub(crate) failpoints: Arc<Failpoints>,
+    pub(crate) live: Arc<Live>,
+}
+
+impl Parts {
+    /// The same parts, shared.
+    pub(crate) fn share(&self) -> Parts {
+        Parts {
+            agent: self.agent.clone(),
+            model: Arc::clone(&self.model),
+            registry: Arc::clone(&self.registry),
+            policy: self.policy.clone(),
+            executors: Arc::clone(&self.executors),
+            hooks: self.hooks.clone(),
+            store: Arc::clone(&self.store),
+            settings: Arc::clone(&self.settings),
+            signing_key: self.signing_key.clone(),
+            unsigned_imports: self.unsigned_imports,
+            migrate: self.migrate.clone(),
+            token_counter: Arc::clone(&self.token_counter),
+            callbacks: self.callbacks.clone(),
+            instruments: self.instruments.clone(),
+            failpoints: Arc::clone(&self.failpoints),
+            live: Arc::clone(&self.live),
+        }
+    }
+}
+
+/// Turns an older payload into one of the current version.
+pub type Migration = Arc<dyn Fn(serde_json::Value) -> Option<serde_json::Value> + Send + Sync>;
+
+/// Whether a payload without a signature may bring a run that the store does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnsignedImports {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It is taken. Only for applications whose own storage keeps strangers out.
+    Accept,
+}
+
+/// The runs that this process drives right now.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    runs: Mutex<HashMap<RunId, CancellationToken>>,
+}
+
+impl Live {
+    /// Notes that a run is driven here, until the guard is dropped.
+    pub(crate) fn enter(self: &Arc<Self>, run: &RunId) -> LiveGuard {
+        let token = CancellationToken::new();
+        self.lock().insert(run.clone(), token.clone());
+        LiveGuard { live: Arc::clone(self), run: run.clone(), token }
+    }
+
+    /// Tells whoever drives the run here to let go of it.
+    pub(crate) fn cancel(&self, run: &RunId) {
+        if let Some(token) = self.lock().get(run) {
+            token.cancel();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, CancellationToken>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While it lives, a run is driven here. Dropping it also tells what still runs for it to stop.
+#[derive(Debug)]
+pub(crate) struct LiveGuard {
+    live: Arc<Live>,
+    run: RunId,
+    token: CancellationToken,
+}
+
+impl LiveGuard {
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+}
+
+impl Drop for LiveGuard {
+    fn drop(&mut self) {
+        self.token.cancel();
+        self.live.lock().remove(&self.run);
+    }
+}

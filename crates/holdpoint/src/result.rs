@@ -1,0 +1,195 @@
+//! What an entry point returns: the run as it stood when it stopped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdpoint_codec::{Context, Pending, pending};
+use holdpoint_core::{
+    BatchId, CallRecord, ContinuationId, Message, PauseReason, Run, RunId, Status, StopReason, Usage,
+};
+
+/// A run at the end of a segment. Never changed by what happens later.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    run: Arc<Run>,
+    context: Arc<Context>,
+    segment: Segment,
+}
+
+/// What this call of an entry point added.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Segment {
+    pub(crate) messages_before: usize,
+    pub(crate) durations: Durations,
+}
+
+/// How long a segment took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Durations {
+    /// From the entry point's start to its end.
+    pub total: Duration,
+    /// Of it, waiting for the model.
+    pub model: Duration,
+    /// Of it, executing tools.
+    pub tools: Duration,
+}
+
+impl RunResult {
+    pub(crate) fn new(run: Arc<Run>, context: Arc<Context>, segment: Segment) -> Self {
+        Self { run, context, segment }
+    }
+
+    /// The run's id: the same over all its segments.
+    pub fn run_id(&self) -> &RunId {
+        self.run.id()
+    }
+
+    /// Why the segment stopped.
+    pub fn stop_reason(&self) -> StopReason {
+        self.run.stop_reason().unwrap_or(StopReason::Cancelled)
+    }
+
+    /// Where the run is.
+    pub fn status(&self) -> Status {
+        self.run.status()
+    }
+
+    /// What the model said last, or a halting tool.
+    pub fn text(&self) -> Option<String> {
+        self.run.text()
+    }
+
+    /// The whole conversation.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        self.run.messages()
+    }
+
+    /// The messages that this segment added after the input.
+    pub fn new_messages(&self) -> &[Arc<Message>] {
+        self.run.messages().get(self.segment.messages_before..).unwrap_or_default()
+    }
+
+    /// How many turns the run had, resumes included.
+    pub fn turns(&self) -> u32 {
+        self.run.turn().0
+    }
+
+    /// What the whole run cost.
+    pub fn usage(&self) -> Usage {
+        self.run.usage()
+    }
+
+    /// What each turn cost.
+    pub fn usage_per_turn(&self) -> &[Usage] {
+        self.run.usage_per_turn()
+    }
+
+    /// Every call of the run in order, with its requested and its executed name.
+    pub fn records(&self) -> Vec<CallRecord> {
+        self.run.records()
+    }
+
+    /// How often the model was called in the whole run.
+    pub fn model_calls(&self) -> u32 {
+        self.run.model_calls()
+    }
+
+    /// How often a tool was executed in the whole run.
+    pub fn tool_executions(&self) -> u32 {
+        self.run.tool_executions()
+    }
+
+    /// How long this segment took.
+    pub fn durations(&self) -> Durations {
+        self.segment.durations
+    }
+
+    /// Whether people must answer.
+    pub fn is_awaiting_confirmation(&self) -> bool {
+        self.run.pause_reason() == Some(PauseReason::AwaitingToolConfirmation)
+    }
+
+    /// Whether results must come.
+    pub fn is_awaiting_results(&self) -> bool {
+        self.run.pause_reason() == Some(PauseReason::AwaitingToolResults)
+    }
+
+    /// What is pending, in call order: questions at a confirmation, calls that were handed out otherwise.
+    pub fn pending(&self) -> Vec<Pending> {
+        pending(&self.run)
+    }
+
+    /// The questions, if people must answer.
+    pub fn pending_confirmations(&self) -> Vec<Pending> {
+        if self.is_awaiting_confirmation() { self.pending() } else { Vec::new() }
+    }
+
+    /// The calls that were handed out, if results must come.
+    pub fn pending_executions(&self) -> Vec<Pending> {
+        if self.is_awaiting_results() { self.pending() } else { Vec::new() }
+    }
+
+    /// What resumes the run, if it is paused.
+    pub fn continuation(&self) -> Option<Continuation> {
+        self.run.continuation().map(|id| Continuation {
+            id,
+            run: Arc::clone(&self.run),
+            context: Arc::clone(&self.context),
+        })
+    }
+
+    /// The run itself.
+    pub fn run(&self) -> &Arc<Run> {
+        &self.run
+    }
+}
+
+/// A paused run, to be resumed once. Treat it as opaque; hold it, or export it with `Runner::export`.
+#[derive(Clone, Debug)]
+pub struct Continuation {
+    id: ContinuationId,
+    run: Arc<Run>,
+    context: Arc<Context>,
+}
+
+impl Continuation {
+    /// Its id: new at each pause.
+    pub fn id(&self) -> &ContinuationId {
+        &self.id
+    }
+
+    /// The continuation from which it came.
+    pub fn parent_id(&self) -> Option<ContinuationId> {
+        self.run.parent_continuation()
+    }
+
+    /// The turn's batch: the same over all partial resumes.
+    pub fn batch_id(&self) -> BatchId {
+        self.run.batch()
+    }
+
+    /// The run.
+    pub fn run_id(&self) -> &RunId {
+        self.run.id()
+    }
+
+    /// What it waits for.
+    pub fn reason(&self) -> PauseReason {
+        self.run.pause_reason().unwrap_or(PauseReason::AwaitingToolConfirmation)
+    }
+
+    /// What is pending.
+    pub fn pending(&self) -> Vec<Pending> {
+        pending(&self.run)
+    }
+
+    /// The run as it was when it paused.
+    pub fn run(&self) -> &Arc<Run> {
+        &self.run
+    }
+
+    /// The context that the run had.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+}

@@ -1,0 +1,344 @@
+//! What a resume is given: a continuation in any of its forms, decisions or results.
+
+use std::sync::Arc;
+
+use holdpoint_codec::{Context, result_from_short};
+use holdpoint_core::{
+    Actor, BatchId, CallId, Code, ContinuationId, Digest, Missing, Rejection, ToolResult,
+};
+use serde_json::Value;
+
+use crate::Error;
+use crate::result::{Continuation, RunResult};
+
+/// What is resumed.
+#[derive(Clone, Debug)]
+pub enum ResumeFrom {
+    /// An object of this process.
+    Object(Box<Continuation>),
+    /// A result that is not paused: refused when it is resumed.
+    Ended(holdpoint_core::RunId),
+    /// An exported payload.
+    Json(String),
+    /// Only the name of a continuation; the store has the rest.
+    Id(ContinuationId),
+    /// The batch of a turn, for a partial resume.
+    Batch(BatchId),
+}
+
+impl From<Continuation> for ResumeFrom {
+    fn from(continuation: Continuation) -> Self {
+        ResumeFrom::Object(Box::new(continuation))
+    }
+}
+
+impl From<&Continuation> for ResumeFrom {
+    fn from(continuation: &Continuation) -> Self {
+        ResumeFrom::Object(Box::new(continuation.clone()))
+    }
+}
+
+impl From<&RunResult> for ResumeFrom {
+    fn from(result: &RunResult) -> Self {
+        match result.continuation() {
+            Some(continuation) => ResumeFrom::Object(Box::new(continuation)),
+            None => ResumeFrom::Ended(result.run_id().clone()),
+        }
+    }
+}
+
+impl From<RunResult> for ResumeFrom {
+    fn from(result: RunResult) -> Self {
+        ResumeFrom::from(&result)
+    }
+}
+
+impl From<&str> for ResumeFrom {
+    fn from(json: &str) -> Self {
+        ResumeFrom::Json(json.to_owned())
+    }
+}
+
+impl From<String> for ResumeFrom {
+    fn from(json: String) -> Self {
+        ResumeFrom::Json(json)
+    }
+}
+
+impl From<&Value> for ResumeFrom {
+    fn from(json: &Value) -> Self {
+        ResumeFrom::Json(json.to_string())
+    }
+}
+
+impl From<ContinuationId> for ResumeFrom {
+    fn from(id: ContinuationId) -> Self {
+        ResumeFrom::Id(id)
+    }
+}
+
+impl From<BatchId> for ResumeFrom {
+    fn from(id: BatchId) -> Self {
+        ResumeFrom::Batch(id)
+    }
+}
+
+/// One decision about one call.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// Run it; of a call in doubt: it did not happen, run it.
+    Allow,
+    /// Run it with these arguments, as JSON text.
+    AllowEdited(EditedArguments),
+    /// Do not run it; of a call in doubt: give it up.
+    Deny(Option<Arc<str>>),
+    /// Take this in the tool's place.
+    Answer(Arc<ToolResult>),
+    /// Of a call in doubt: it happened, with this result.
+    Happened(Arc<ToolResult>),
+}
+
+/// Arguments as a person typed them: JSON text that nothing shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EditedArguments(pub(crate) String);
+
+impl EditedArguments {
+    /// From JSON text.
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&Value> for EditedArguments {
+    fn from(value: &Value) -> Self {
+        Self(value.to_string())
+    }
+}
+
+impl std::fmt::Debug for EditedArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EditedArguments({} bytes)", self.0.len())
+    }
+}
+
+impl From<bool> for Verdict {
+    fn from(allow: bool) -> Self {
+        if allow { Verdict::Allow } else { Verdict::Deny(None) }
+    }
+}
+
+/// Decisions for a resume after a confirmation.
+#[derive(Clone, Debug)]
+pub struct Decisions {
+    pub(crate) verdicts: Vec<(CallId, Verdict, Option<Digest>)>,
+    pub(crate) actor: Actor,
+    pub(crate) missing: Missing,
+    pub(crate) context: Context,
+}
+
+impl Default for Decisions {
+    fn default() -> Self {
+        Self { verdicts: Vec::new(), actor: Actor::default(), missing: Missing::Reject, context: Context::new() }
+    }
+}
+
+impl Decisions {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a decision.
+    #[must_use]
+    pub fn decide(mut self, call: impl Into<CallId>, verdict: impl Into<Verdict>) -> Self {
+        self.verdicts.push((call.into(), verdict.into(), None));
+        self
+    }
+
+    /// Lets a call run.
+    #[must_use]
+    pub fn allow(self, call: impl Into<CallId>) -> Self {
+        self.decide(call, Verdict::Allow)
+    }
+
+    /// Lets a call run with other arguments.
+    #[must_use]
+    pub fn allow_edited(self, call: impl Into<CallId>, arguments: &Value) -> Self {
+        self.decide(call, Verdict::AllowEdited(arguments.into()))
+    }
+
+    /// Refuses a call.
+    #[must_use]
+    pub fn deny(self, call: impl Into<CallId>, reason: impl Into<Arc<str>>) -> Self {
+        self.decide(call, Verdict::Deny(Some(reason.into())))
+    }
+
+    /// Gives a result in the tool's place.
+    #[must_use]
+    pub fn answer(self, call: impl Into<CallId>, result: ToolResult) -> Self {
+        self.decide(call, Verdict::Answer(Arc::new(result)))
+    }
+
+    /// Says that a call in doubt happened, with this result.
+    #[must_use]
+    pub fn happened(self, call: impl Into<CallId>, result: ToolResult) -> Self {
+        self.decide(call, Verdict::Happened(Arc::new(result)))
+    }
+
+    /// Binds the last decision to the digest of what was shown.
+    #[must_use]
+    pub fn shown(mut self, digest: Digest) -> Self {
+        if let Some(last) = self.verdicts.last_mut() {
+            last.2 = Some(digest);
+        }
+        self
+    }
+
+    /// Says who decides.
+    #[must_use]
+    pub fn by(mut self, actor: impl Into<Person>) -> Self {
+        self.actor = actor.into().0;
+        self
+    }
+
+    /// Calls that are not mentioned stay undecided.
+    #[must_use]
+    pub fn partial(mut self) -> Self {
+        self.missing = Missing::Wait;
+        self
+    }
+
+    /// Context attributes that replace stored ones of the same name.
+    #[must_use]
+    pub fn with_context(mut self, context: Context) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Reads a JSON object of call ids and decisions: `"allow"`, `"deny"`, `true`, `false`, `{"allow": {"arguments": …}}`,
+    /// `{"deny": REASON}`, `{"answer": RESULT}`, `{"happened": RESULT}`.
+    ///
+    /// # Errors
+    /// `invalid_decision` for anything else, naming the call.
+    pub fn from_json(value: &Value) -> Result<Self, Error> {
+        let entries = value.as_object().ok_or_else(|| not_accepted("decisions", Code::InvalidDecision))?;
+        let mut decisions = Self::new();
+        for (call, value) in entries {
+            let verdict = verdict_from_json(value).ok_or_else(|| not_accepted(call, Code::InvalidDecision))?;
+            decisions = decisions.decide(call.as_str(), verdict);
+        }
+        Ok(decisions)
+    }
+}
+
+fn not_accepted(call: &str, code: Code) -> Error {
+    Error::Rejected(Rejection::Call { call: CallId::new(call), code })
+}
+
+fn verdict_from_json(value: &Value) -> Option<Verdict> {
+    match value {
+        Value::Bool(allow) => Some((*allow).into()),
+        Value::String(word) if word == "allow" => Some(Verdict::Allow),
+        Value::String(word) if word == "deny" => Some(Verdict::Deny(None)),
+        Value::Object(entries) if entries.len() == 1 => {
+            let (word, value) = entries.iter().next()?;
+            match (word.as_str(), value) {
+                ("allow", Value::Object(how)) if how.len() == 1 => {
+                    how.get("arguments").map(|arguments| Verdict::AllowEdited(arguments.into()))
+                }
+                ("deny", Value::String(reason)) => Some(Verdict::Deny(Some(reason.as_str().into()))),
+                ("answer", result) => Some(Verdict::Answer(Arc::new(result_from_short(result).ok()?))),
+                ("happened", result) => Some(Verdict::Happened(Arc::new(result_from_short(result).ok()?))),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+impl<K: Into<CallId>, V: Into<Verdict>, const N: usize> From<[(K, V); N]> for Decisions {
+    fn from(decisions: [(K, V); N]) -> Self {
+        decisions.into_iter().fold(Self::new(), |all, (call, verdict)| all.decide(call, verdict))
+    }
+}
+
+/// Who decides: a name, or an actor with roles.
+#[derive(Clone, Debug)]
+pub struct Person(pub(crate) Actor);
+
+impl From<&str> for Person {
+    fn from(id: &str) -> Self {
+        Person(Actor { id: Some(id.into()), ..Actor::default() })
+    }
+}
+
+impl From<Actor> for Person {
+    fn from(actor: Actor) -> Self {
+        Person(actor)
+    }
+}
+
+/// Results for a resume of calls that were handed out.
+#[derive(Clone, Debug)]
+pub struct Results {
+    pub(crate) results: Vec<(CallId, Arc<ToolResult>)>,
+    pub(crate) missing: Missing,
+    pub(crate) context: Context,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Self { results: Vec::new(), missing: Missing::Reject, context: Context::new() }
+    }
+}
+
+impl Results {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a result.
+    #[must_use]
+    pub fn result(mut self, call: impl Into<CallId>, result: ToolResult) -> Self {
+        self.results.push((call.into(), Arc::new(result)));
+        self
+    }
+
+    /// Calls that are not mentioned stay pending.
+    #[must_use]
+    pub fn partial(mut self) -> Self {
+        self.missing = Missing::Wait;
+        self
+    }
+
+    /// Context attributes that replace stored ones of the same name.
+    #[must_use]
+    pub fn with_context(mut self, context: Context) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Reads a JSON object of call ids and results: `{"text": …}`, `{"json": …}`, `{"error": …}`, `{"content": …}`.
+    ///
+    /// # Errors
+    /// `invalid_result` for anything else, naming the call.
+    pub fn from_json(value: &Value) -> Result<Self, Error> {
+        let entries = value.as_object().ok_or_else(|| not_accepted("results", Code::InvalidResult))?;
+        let mut results = Self::new();
+        for (call, value) in entries {
+            let result = result_from_short(value).map_err(|_| not_accepted(call, Code::InvalidResult))?;
+            if call.trim().is_empty() {
+                return Err(not_accepted(call, Code::InvalidResult));
+            }
+            results = results.result(call.as_str(), result);
+        }
+        Ok(results)
+    }
+}
+
+impl<K: Into<CallId>, const N: usize> From<[(K, ToolResult); N]> for Results {
+    fn from(results: [(K, ToolResult); N]) -> Self {
+        results.into_iter().fold(Self::new(), |all, (call, result)| all.result(call, result))
+    }
+}

@@ -1,0 +1,289 @@
+//! Entry points: run, resume and stream are the same loop.
+
+use std::fmt;
+use std::sync::Arc;
+
+use holdpoint_codec::continuation::{self, Traces};
+use holdpoint_codec::{Context, Narrator, decode_event, tasks};
+use holdpoint_core::{Actor, Cancelled, Input, Limits, Revision, Run, RunId, Started};
+use holdpoint_store::{Record, Store};
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use crate::driver::{Driver, Interrupted, load_run};
+use crate::failpoint::Failpoint;
+use crate::opening::{Opening, Resume};
+use crate::parts::Parts;
+use crate::result::Segment;
+use crate::stream::{RunStream, StreamSender, queue};
+use crate::{Continuation, Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, RunnerBuilder};
+
+/// Runs conversations: model, tools, policy, executor and store in one value. Cheap to clone.
+#[derive(Clone)]
+pub struct Runner {
+    pub(crate) parts: Arc<Parts>,
+}
+
+/// What of a continuation is exported.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// The context attributes to include; those of the run's settings when absent.
+    pub context_keys: Option<Vec<String>>,
+    /// Whether records of calls are included as traces.
+    pub traces: Traces,
+}
+
+impl Runner {
+    /// Begins to put a runner together.
+    pub fn builder() -> RunnerBuilder {
+        RunnerBuilder::new()
+    }
+
+    /// Runs a conversation until it ends, fails or pauses.
+    ///
+    /// # Errors
+    /// When it could not be started or its store failed. A model or a tool that fails is a result, not an error.
+    pub async fn run(&self, request: impl Into<RunRequest>) -> Result<RunResult, Error> {
+        self.open(Opening::Run(Box::new(request.into())), None).await
+    }
+
+    /// The same as a stream of events.
+    ///
+    /// # Errors
+    /// When no async runtime runs.
+    pub fn run_stream(&self, request: impl Into<RunRequest>) -> Result<RunStream, Error> {
+        self.open_stream(Opening::Run(Box::new(request.into())))
+    }
+
+    /// Resumes a run that waits for people.
+    ///
+    /// # Errors
+    /// When the decisions are not accepted; then nothing changed.
+    pub async fn resume(
+        &self,
+        from: impl Into<ResumeFrom>,
+        decisions: impl Into<Decisions>,
+    ) -> Result<RunResult, Error> {
+        self.open(Opening::decide(from, decisions), None).await
+    }
+
+    /// The same as a stream of events.
+    ///
+    /// # Errors
+    /// When no async runtime runs.
+    pub fn resume_stream(
+        &self,
+        from: impl Into<ResumeFrom>,
+        decisions: impl Into<Decisions>,
+    ) -> Result<RunStream, Error> {
+        self.open_stream(Opening::decide(from, decisions))
+    }
+
+    /// Resumes a run that waits for results.
+    ///
+    /// # Errors
+    /// When the results are not accepted; then nothing changed.
+    pub async fn resume_with_tool_results(
+        &self,
+        from: impl Into<ResumeFrom>,
+        results: impl Into<Results>,
+    ) -> Result<RunResult, Error> {
+        self.open(Opening::deliver(from, results), None).await
+    }
+
+    /// The same as a stream of events.
+    ///
+    /// # Errors
+    /// When no async runtime runs.
+    pub fn resume_stream_with_tool_results(
+        &self,
+        from: impl Into<ResumeFrom>,
+        results: impl Into<Results>,
+    ) -> Result<RunStream, Error> {
+        self.open_stream(Opening::deliver(from, results))
+    }
+
+    /// Continues a run that failed, without running any settled call again.
+    ///
+    /// # Errors
+    /// `not_retryable` in any other state.
+    pub async fn retry(&self, run: &RunId) -> Result<RunResult, Error> {
+        self.open(Opening::Known(run.clone(), Input::Retried), None).await
+    }
+
+    /// Takes over a run whose process died, and goes on from what is owed. A run that nobody holds stays as it is.
+    ///
+    /// # Errors
+    /// When the store does not know it.
+    pub async fn recover(&self, run: &RunId) -> Result<RunResult, Error> {
+        self.open(Opening::Known(run.clone(), Input::Recovered), None).await
+    }
+
+    /// Lets questions past their deadline expire, and goes on if none is left.
+    ///
+    /// # Errors
+    /// When the store does not know it.
+    pub async fn expire(&self, run: &RunId) -> Result<RunResult, Error> {
+        self.open(Opening::Known(run.clone(), Input::Elapsed), None).await
+    }
+
+    /// Cancels a run in any state. Tools that run are told; late results are refused.
+    ///
+    /// # Errors
+    /// When the store does not know it.
+    pub async fn cancel(&self, run: &RunId, actor: Actor) -> Result<RunResult, Error> {
+        let input = Input::Cancelled(Cancelled { actor, reason: None });
+        let result = self.open(Opening::Known(run.clone(), input), None).await?;
+        self.parts.live.cancel(run);
+        Ok(result)
+    }
+
+    /// A run as the store has it.
+    ///
+    /// # Errors
+    /// When the store does not know it.
+    pub async fn result(&self, run: &RunId) -> Result<RunResult, Error> {
+        let run = self.load(run).await?;
+        let context = Context::from_stored(run.context()).with_run_id(run.id().clone());
+        let messages_before = run.messages().len();
+        Ok(RunResult::new(Arc::new(run), Arc::new(context), Segment { messages_before, ..Segment::default() }))
+    }
+
+    /// The durable events of a run after a sequence number, in their stable JSON form.
+    ///
+    /// # Errors
+    /// When the store does not know it.
+    pub async fn events(&self, run: &RunId, after: Revision) -> Result<Vec<Value>, Error> {
+        let records = self.parts.store.load(run, Revision(0)).await?;
+        let mut narrator = Narrator::new(Run::new(run.clone()));
+        let mut told = Vec::new();
+        for Record { seq, body, .. } in records {
+            let event = narrator.tell(&decode_event(&body)?);
+            if seq > after {
+                told.push(event);
+            }
+        }
+        Ok(told)
+    }
+
+    /// A continuation as a payload for your own storage, signed when a key is configured.
+    ///
+    /// # Errors
+    /// When a context value is too large.
+    pub fn export(&self, continuation: &Continuation, options: &ExportOptions) -> Result<String, Error> {
+        let keys = self.export_keys(continuation, options);
+        let options = continuation::DumpOptions {
+            context: Some(continuation.context()),
+            context_keys: Some(&keys),
+            traces: options.traces,
+            key: self.parts.signing_key.as_ref(),
+            ..continuation::DumpOptions::default()
+        };
+        Ok(continuation::dump(continuation.run(), &options)?)
+    }
+
+    /// The calls that a continuation waits for, as tasks for your own scheduler. They hold raw arguments: sensitive.
+    ///
+    /// # Errors
+    /// When the run does not wait for results, or a context value is too large.
+    pub fn export_tasks(&self, continuation: &Continuation, options: &ExportOptions) -> Result<String, Error> {
+        let keys = self.export_keys(continuation, options);
+        let options = tasks::DumpOptions {
+            context: Some(continuation.context()),
+            context_keys: Some(&keys),
+            key: self.parts.signing_key.as_ref(),
+        };
+        Ok(tasks::dump(continuation.run(), &options)?)
+    }
+
+    fn export_keys(
+        &self,
+        continuation: &Continuation,
+        options: &ExportOptions,
+    ) -> std::collections::BTreeSet<Arc<str>> {
+        match &options.context_keys {
+            Some(keys) => keys.iter().map(|key| key.as_str().into()).collect(),
+            None => continuation.run().settings().context_keys.clone(),
+        }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.parts.store
+    }
+
+    /// Makes the next driver that gets there die. For tests of crash recovery.
+    #[doc(hidden)]
+    pub fn arm(&self, failpoint: Failpoint) {
+        self.parts.failpoints.arm(failpoint);
+    }
+
+    async fn load(&self, run: &RunId) -> Result<Run, Error> {
+        load_run(&self.parts, run).await
+    }
+
+    /// Every entry point comes through here. What somebody else overtook is decided again on what they left.
+    pub(crate) async fn open(&self, opening: Opening, stream: Option<StreamSender>) -> Result<RunResult, Error> {
+        if Handle::try_current().is_err() {
+            return Err(Error::NoRuntime);
+        }
+        for _ in 0..Limits::COMMIT_TRIES_MAX {
+            match self.try_open(&opening, stream.clone()).await {
+                Ok(result) => return Ok(result),
+                Err(Interrupted::Overtaken) => {}
+                Err(Interrupted::Failed(error)) => return Err(error),
+            }
+        }
+        Err(Error::TakenOver)
+    }
+
+    async fn try_open(&self, opening: &Opening, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {
+        let Resume { run, context, inputs } = opening.prepare(&self.parts).await?;
+        let starts = matches!(opening, Opening::Run(_));
+        let span = tracing::info_span!(target: "holdpoint", "holdpoint.run", run_id = %run.id());
+        let mut driver = Driver::new(&self.parts, run, context, stream);
+        let mut moved = false;
+        for input in inputs {
+            moved |= driver.feed(input)?;
+        }
+        if starts {
+            driver.started();
+        }
+        if !moved {
+            return Ok(driver.finish());
+        }
+        tracing::Instrument::instrument(driver.drive(), span).await
+    }
+
+    pub(crate) fn open_stream(&self, opening: Opening) -> Result<RunStream, Error> {
+        let handle = Handle::try_current().map_err(|_| Error::NoRuntime)?;
+        let (sender, receiver) = queue();
+        let runner = self.clone();
+        let driving = handle.spawn(async move { runner.open(opening, Some(sender)).await });
+        Ok(RunStream::new(receiver, driving))
+    }
+
+    /// The settings that new runs start with.
+    pub fn settings(&self) -> &holdpoint_core::Settings {
+        &self.parts.settings
+    }
+}
+
+/// What a started run begins with.
+pub(crate) fn started(parts: &Parts, request: &RunRequest) -> Result<Started, Error> {
+    Ok(Started {
+        settings: Arc::clone(&parts.settings),
+        context: request.context.stored(&parts.settings.context_keys)?,
+        agent: parts.agent.clone(),
+        model: parts.model.name().map(Arc::from),
+        system_prompt: request.system_prompt.clone(),
+        messages: request.messages.clone(),
+        actor: request.context.actor().clone(),
+    })
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("agent", &self.parts.agent).finish_non_exhaustive()
+    }
+}

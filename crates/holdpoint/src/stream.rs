@@ -1,0 +1,189 @@
+//! A run as a stream of events. A consumer that stops reading does not stop the run.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context as TaskContext, Poll};
+
+use futures_util::Stream;
+use holdpoint_codec::render_event;
+use holdpoint_core::{Event, Revision, Run};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::{Error, RunResult};
+
+/// How many events may wait for a slow consumer before transient ones are dropped. Durable events always wait: the
+/// run's own limits on turns and calls bound them.
+pub(crate) const STREAM_EVENTS_MAX: usize = 4096;
+
+/// Something that happened while a run was driven.
+#[derive(Clone, Debug)]
+pub enum StreamEvent {
+    /// An event of the log: durable, numbered.
+    Durable(DurableEvent),
+    /// More text of the model.
+    TextDelta(String),
+    /// More reasoning of the model.
+    ThinkingDelta(String),
+    /// The model begins to ask for a call.
+    ToolCallStarted {
+        /// Its place in the reply.
+        position: usize,
+        /// The name that the model writes.
+        name: String,
+    },
+    /// More of a call's arguments.
+    ToolCallDelta {
+        /// Its place in the reply.
+        position: usize,
+        /// The piece.
+        text: String,
+    },
+    /// The model asked for a call.
+    ToolCallEnded {
+        /// Its place in the reply.
+        position: usize,
+    },
+    /// A tool says how far it is.
+    ToolProgress {
+        /// The call.
+        call: holdpoint_core::CallId,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// A durable event with what is needed to show it.
+#[derive(Clone, Debug)]
+pub struct DurableEvent {
+    /// Its sequence number.
+    pub seq: Revision,
+    /// What happened.
+    pub event: Event,
+    json: Arc<Value>,
+}
+
+impl DurableEvent {
+    /// `run` is the run right after the event.
+    pub(crate) fn new(event: &Event, run: &Run) -> Self {
+        let seq = run.revision();
+        Self { seq, event: event.clone(), json: Arc::new(render_event(event, seq, run)) }
+    }
+}
+
+impl StreamEvent {
+    /// Its stable name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StreamEvent::Durable(durable) => durable.event.name(),
+            StreamEvent::TextDelta(_) => "text_delta",
+            StreamEvent::ThinkingDelta(_) => "thinking_delta",
+            StreamEvent::ToolCallStarted { .. } => "tool_call_started",
+            StreamEvent::ToolCallDelta { .. } => "tool_call_delta",
+            StreamEvent::ToolCallEnded { .. } => "tool_call_ended",
+            StreamEvent::ToolProgress { .. } => "tool_progress",
+        }
+    }
+
+    /// Its stable JSON form.
+    pub fn to_json(&self) -> Value {
+        match self {
+            StreamEvent::Durable(durable) => (*durable.json).clone(),
+            StreamEvent::TextDelta(text) | StreamEvent::ThinkingDelta(text) => {
+                json!({"event": self.name(), "text": text})
+            }
+            StreamEvent::ToolCallStarted { position, name } => {
+                json!({"event": self.name(), "position": position, "name": name})
+            }
+            StreamEvent::ToolCallDelta { position, text } => {
+                json!({"event": self.name(), "position": position, "text": text})
+            }
+            StreamEvent::ToolCallEnded { position } => json!({"event": self.name(), "position": position}),
+            StreamEvent::ToolProgress { call, text } => {
+                json!({"event": self.name(), "call": call.as_str(), "text": text})
+            }
+        }
+    }
+}
+
+/// The two ends of a stream's queue.
+pub(crate) fn queue() -> (StreamSender, StreamReceiver) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    (StreamSender { sender, waiting: Arc::clone(&waiting) }, StreamReceiver { receiver, waiting })
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct StreamSender {
+    sender: mpsc::UnboundedSender<StreamEvent>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl StreamSender {
+    pub(crate) fn send(&self, event: StreamEvent) {
+        let transient = !matches!(event, StreamEvent::Durable(_));
+        if transient && self.waiting.load(Ordering::Relaxed) >= STREAM_EVENTS_MAX {
+            return;
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        // Nobody reads any more: the run goes on without a listener.
+        let _ = self.sender.send(event);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct StreamReceiver {
+    receiver: mpsc::UnboundedReceiver<StreamEvent>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl StreamReceiver {
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<StreamEvent>> {
+        let event = self.receiver.poll_recv(cx);
+        if let Poll::Ready(Some(_)) = event {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        event
+    }
+}
+
+/// The events of one segment, in order, and its result. The run goes on by itself; dropping this does not stop it.
+#[derive(Debug)]
+pub struct RunStream {
+    events: StreamReceiver,
+    driving: JoinHandle<Result<RunResult, Error>>,
+}
+
+impl RunStream {
+    pub(crate) fn new(events: StreamReceiver, driving: JoinHandle<Result<RunResult, Error>>) -> Self {
+        Self { events, driving }
+    }
+
+    /// The next event, or `None` when the segment is over.
+    pub async fn next(&mut self) -> Option<StreamEvent> {
+        std::future::poll_fn(|cx| self.events.poll(cx)).await
+    }
+
+    /// Waits for the end of the segment, whether or not the events were read.
+    ///
+    /// # Errors
+    /// Those of the entry point.
+    pub async fn result(mut self) -> Result<RunResult, Error> {
+        self.events.receiver.close();
+        match self.driving.await {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(Error::NoRuntime),
+        }
+    }
+}
+
+impl Stream for RunStream {
+    type Item = StreamEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<StreamEvent>> {
+        self.events.poll(cx)
+    }
+}
