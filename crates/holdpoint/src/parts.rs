@@ -76,28 +76,28 @@ pub enum UnsignedImports {
     Accept,
 }
 
-/// The runs that this process drives right now.
+/// The runs that this process drives right now. One run may be driven twice for a moment: whoever cancels it drives it
+/// too, and a takeover may find the old driver still alive.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
-    runs: Mutex<HashMap<RunId, CancellationToken>>,
+    runs: Mutex<HashMap<RunId, Vec<Arc<CancellationToken>>>>,
 }
 
 impl Live {
     /// Notes that a run is driven here, until the guard is dropped.
     pub(crate) fn enter(self: &Arc<Self>, run: &RunId) -> LiveGuard {
-        let token = CancellationToken::new();
-        self.lock().insert(run.clone(), token.clone());
+        let token = Arc::new(CancellationToken::new());
+        self.lock().entry(run.clone()).or_default().push(Arc::clone(&token));
         LiveGuard { live: Arc::clone(self), run: run.clone(), token }
     }
 
     /// Tells whoever drives the run here to let go of it.
     pub(crate) fn cancel(&self, run: &RunId) {
-        if let Some(token) = self.lock().get(run) {
-            token.cancel();
-        }
+        let tokens = self.lock().get(run).cloned().unwrap_or_default();
+        tokens.iter().for_each(|token| token.cancel());
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, CancellationToken>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Vec<Arc<CancellationToken>>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -107,7 +107,7 @@ impl Live {
 pub(crate) struct LiveGuard {
     live: Arc<Live>,
     run: RunId,
-    token: CancellationToken,
+    token: Arc<CancellationToken>,
 }
 
 impl LiveGuard {
@@ -119,6 +119,12 @@ impl LiveGuard {
 impl Drop for LiveGuard {
     fn drop(&mut self) {
         self.token.cancel();
-        self.live.lock().remove(&self.run);
+        let mut runs = self.live.lock();
+        if let Some(tokens) = runs.get_mut(&self.run) {
+            tokens.retain(|token| !Arc::ptr_eq(token, &self.token));
+            if tokens.is_empty() {
+                runs.remove(&self.run);
+            }
+        }
     }
 }

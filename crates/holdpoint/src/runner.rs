@@ -244,10 +244,14 @@ impl Runner {
         let mut driver = Driver::new(&self.parts, run, context, stream);
         let mut moved = false;
         for input in inputs {
+            let imports = matches!(input, Input::Imported(_));
             moved |= driver.feed(input)?;
+            if imports {
+                driver.began();
+            }
         }
         if starts {
-            driver.started();
+            driver.began();
         }
         if !moved {
             return Ok(driver.finish());

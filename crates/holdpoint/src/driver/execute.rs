@@ -89,7 +89,7 @@ impl Driver {
             run: run.id().clone(),
             turn: run.turn(),
             calls,
-            cancellation: self.live.token().clone(),
+            cancellation: self.live.token().child_token(),
             stream: self.listeners.stream().cloned(),
             reports,
         };

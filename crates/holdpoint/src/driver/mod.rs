@@ -96,8 +96,8 @@ impl Driver {
         self.conductor.feed(input, now).map(|count| count > 0)
     }
 
-    /// The input of a run is not one of the messages that its first segment adds.
-    pub(crate) fn started(&mut self) {
+    /// The input of a run is not one of the messages that its first segment adds, nor is what an import brought.
+    pub(crate) fn began(&mut self) {
         self.meter.messages_before = self.run().messages().len();
     }
 

@@ -112,15 +112,27 @@ impl RunOne for Calls {
 
 /// What became of the innermost part of the hooks.
 #[derive(Default)]
-struct Attempted(Mutex<Option<(Attempt, Option<Settlement>)>>);
+struct Attempted(Mutex<Begun>);
+
+/// How far the innermost part came.
+#[derive(Default)]
+enum Begun {
+    /// Not at all, or the run stops.
+    #[default]
+    No,
+    /// Policy revoked the call: it is settled, and its siblings go on.
+    Revoked,
+    /// The tool was started, and gave this if it ended.
+    Started(Attempt, Option<Settlement>),
+}
 
 impl Attempted {
-    fn set(&self, attempt: Attempt, settlement: Option<Settlement>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((attempt, settlement));
+    fn set(&self, begun: Begun) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = begun;
     }
 
-    fn take(&self) -> Option<(Attempt, Option<Settlement>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn take(&self) -> Begun {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -138,9 +150,13 @@ impl Calls {
         let attempt = match granted.await {
             Ok(Grant::Start(attempt)) => attempt,
             // The call is settled, or stays as it is: hooks pass the interruption on.
-            Ok(Grant::Revoked | Grant::Stop) | Err(_) => return Err(HookError::interrupted()),
+            Ok(Grant::Revoked) => {
+                attempted.set(Begun::Revoked);
+                return Err(HookError::interrupted());
+            }
+            Ok(Grant::Stop) | Err(_) => return Err(HookError::interrupted()),
         };
-        attempted.set(attempt, None);
+        attempted.set(Begun::Started(attempt, None));
         let settlement = invoke(Invocation {
             tool: Arc::clone(tool),
             call: call.clone().with_attempt(attempt),
@@ -150,7 +166,7 @@ impl Calls {
             error_detail: self.settings.error_detail,
         })
         .await;
-        attempted.set(attempt, Some(settlement.clone()));
+        attempted.set(Begun::Started(attempt, Some(settlement.clone())));
         Ok(settlement)
     }
 
@@ -159,17 +175,23 @@ impl Calls {
         &self,
         call: CallIndex,
         result: Result<Settlement, HookError>,
-        attempted: Option<(Attempt, Option<Settlement>)>,
+        begun: Begun,
     ) -> Ran {
         match result {
             Ok(settlement) => {
-                let attempt = attempted.map(|(attempt, _)| attempt);
+                let attempt = match begun {
+                    Begun::Started(attempt, _) => Some(attempt),
+                    Begun::No | Begun::Revoked => None,
+                };
                 self.report(Report::End { call, attempt, settlement });
                 Ran::Done
             }
-            Err(error) if error.fault() == HookFault::Interrupted => Ran::Stop,
+            Err(error) if error.fault() == HookFault::Interrupted => match begun {
+                Begun::Revoked => Ran::Done,
+                Begun::No | Begun::Started(..) => Ran::Stop,
+            },
             Err(error) => {
-                if let Some((attempt, Some(settlement))) = attempted {
+                if let Begun::Started(attempt, Some(settlement)) = begun {
                     self.report(Report::End { call, attempt: Some(attempt), settlement });
                 }
                 self.report(Report::HookFailed { call, detail: error.to_string().into() });
