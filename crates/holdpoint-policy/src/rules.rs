@@ -48,8 +48,8 @@ const NO_RULE: &str = "no rule allows it";
 ///
 /// A rule matches if its `tool` glob matches the registered name and every pointer of `when` finds a value that meets
 /// its condition. A pointer that finds nothing meets no condition, not even `ne`. Numbers are compared as they are
-/// written, without rounding. A rule with `hide` takes all tools that its glob matches away from the model, whatever
-/// stands before it, and denies their calls.
+/// written, without rounding. A tool is kept from the model if the first rule whose
+/// glob matches its name hides, whatever that rule decides otherwise; nobody knows the arguments then.
 ///
 /// ```
 /// use holdpoint_policy::Rules;
@@ -76,8 +76,6 @@ pub struct Rules {
     rules: Vec<CompiledRule>,
     /// The globs of all rules, in order.
     globs: GlobSet,
-    /// The globs of the rules that hide.
-    hidden: GlobSet,
     pointers: Pointers,
 }
 
@@ -107,19 +105,15 @@ impl Rules {
             move |problem| RulesError::Rule { place, problem }
         };
         let mut pointers = Pointers::default();
-        let (mut rules, mut globs, mut hidden) = (Vec::new(), GlobSetBuilder::new(), GlobSetBuilder::new());
+        let (mut rules, mut globs) = (Vec::new(), GlobSetBuilder::new());
         for (number, spec) in specs.iter().enumerate() {
             let glob = tool_glob(&spec.tool).map_err(at(number, None))?;
-            if spec.hide {
-                hidden.add(glob.clone());
-            }
             globs.add(glob);
             rules.push(CompiledRule::new(spec, rule_name(spec, number), &mut pointers).map_err(at(number, None))?);
         }
         let all_globs = |_| at(0, None)(RuleProblem::Tool { tool: "all globs together".to_owned() });
         let globs = globs.build().map_err(all_globs)?;
-        let hidden = hidden.build().map_err(all_globs)?;
-        let made = Self { rules, globs, hidden, pointers };
+        let made = Self { rules, globs, pointers };
         for (number, spec) in specs.iter().enumerate() {
             for (example, expected) in spec.example.iter().enumerate() {
                 made.check_example(spec, example, expected).map_err(at(number, Some(example)))?;
@@ -140,14 +134,11 @@ impl Rules {
 
     /// Whether a tool is kept from the model.
     pub fn hides(&self, tool: &str) -> bool {
-        self.hidden.is_match(tool)
+        self.globs.matches(tool).first().is_some_and(|number| self.rules[*number].hides)
     }
 
     /// The decision about a call of a registered tool with these arguments, as JSON text.
     pub fn decide(&self, tool: &str, arguments: &str) -> Result<Decision, PolicyError> {
-        if self.hides(tool) {
-            return Ok(Decision::deny("the tool is hidden"));
-        }
         let mut found = Found { pointers: &self.pointers, arguments, values: Vec::new() };
         for number in self.globs.matches(tool) {
             let rule = &self.rules[number];

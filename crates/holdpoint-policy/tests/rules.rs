@@ -148,12 +148,16 @@ fn a_regular_expression_is_searched_for_in_text() {
 fn a_hidden_tool_is_neither_seen_nor_called() {
     let rules = yaml(
         "
-        - {tool: '*', decide: allow}
+        - {tool: secret_santa, decide: allow}
         - {tool: 'secret_*', hide: true}
         - {tool: other, hide: true, decide: allow}
+        - {tool: '*', decide: allow}
+        - {tool: late, hide: true}
         ",
     );
-    assert!(rules.hides("secret_key") && rules.hides("other") && !rules.hides("read"));
+    assert!(rules.hides("secret_key") && rules.hides("other"));
+    // The first rule that matches a name says whether it is seen.
+    assert!(!rules.hides("secret_santa") && !rules.hides("read") && !rules.hides("late"));
     assert_eq!(decided(&rules, "secret_key", "{}"), "deny");
     assert_eq!(decided(&rules, "other", "{}"), "deny");
     assert_eq!(decided(&rules, "read", "{}"), "allow");

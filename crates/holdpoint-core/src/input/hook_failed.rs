@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Returned;
 use crate::{CallIndex, Event, Failure, Phase, Rejection, Run, StopReason, Work};
 
 /// A hook that failed.
@@ -11,6 +12,8 @@ pub struct HookFailed {
     pub call: CallIndex,
     /// For people; never for the model.
     pub detail: Arc<str>,
+    /// What the tool gave before its hook failed, if it came so far: it is recorded, so that nobody runs the call again.
+    pub returned: Option<Box<Returned>>,
 }
 
 pub(super) fn decide(run: &Run, failed: HookFailed) -> Result<Vec<Event>, Rejection> {
@@ -23,8 +26,12 @@ pub(super) fn decide(run: &Run, failed: HookFailed) -> Result<Vec<Event>, Reject
         _ => return Err(not_expected),
     }
     let index = failed.call;
-    let call = run.call(index).ok_or(not_expected)?;
-    // A hook that fails around a started call brings no result of it. Nobody else will: it is in doubt.
-    let doubt = super::recovered::in_doubt(index, call);
-    Ok(std::iter::once(Event::HookFailed { call: index, detail: failed.detail }).chain(doubt).collect())
+    let call = run.call(index).ok_or(not_expected.clone())?;
+    let of_call = match failed.returned {
+        Some(returned) if returned.call == index => super::returned::decide(run, *returned)?,
+        Some(_) => return Err(not_expected),
+        // A hook that fails around a started call brings no result of it. Nobody else will: it is in doubt.
+        None => super::recovered::in_doubt(index, call).into_iter().collect(),
+    };
+    Ok(std::iter::once(Event::HookFailed { call: index, detail: failed.detail }).chain(of_call).collect())
 }

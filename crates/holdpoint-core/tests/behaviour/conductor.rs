@@ -115,7 +115,7 @@ fn inputs_that_do_not_fit_change_nothing() {
     assert_eq!(reject(&calls, deferred(CallIndex(7))), not_expected("deferred"));
     assert_eq!(reject(&model, returned(index, None)), Rejection::LeaseLost);
     assert_eq!(reject(&calls, returned(CallIndex(7), None)), not_expected("returned"));
-    let failed = HookFailed { call: CallIndex(7), detail: "x".into() };
+    let failed = HookFailed { call: CallIndex(7), detail: "x".into(), returned: None };
     assert_eq!(reject(&calls, Input::HookFailed(failed)), not_expected("hook_failed"));
 }
 

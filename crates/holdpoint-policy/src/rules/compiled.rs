@@ -18,6 +18,8 @@ pub(super) struct CompiledRule {
     /// A pointer, by its place in the list of all pointers, with what must be there.
     pub(super) conditions: Vec<(usize, CompiledCondition)>,
     pub(super) decision: Decision,
+    /// Whether it keeps tools from the model.
+    pub(super) hides: bool,
 }
 
 /// The pointers of all rules, each once: a place that many rules look at is looked up once per call.
@@ -46,7 +48,7 @@ impl CompiledRule {
             let pointer = Pointer::parse(text).ok_or_else(|| RuleProblem::Pointer { pointer: text.clone() })?;
             conditions.push((pointers.place_of(pointer), CompiledCondition::new(text, condition)?));
         }
-        Ok(Self { conditions, decision: decision(spec, name)? })
+        Ok(Self { conditions, decision: decision(spec, name)?, hides: spec.hide })
     }
 }
 

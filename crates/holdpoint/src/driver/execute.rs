@@ -141,8 +141,8 @@ impl Driver {
                     Err(rejection) => return Err(rejection.into()),
                 }
             }
-            Report::HookFailed { call, detail } => {
-                match self.feed(Input::HookFailed(HookFailed { call, detail })) {
+            Report::HookFailed { call, detail, returned } => {
+                match self.feed(Input::HookFailed(HookFailed { call, detail, returned })) {
                     Ok(_) | Err(Rejection::RunCancelled) => {}
                     Err(rejection) => return Err(rejection.into()),
                 }

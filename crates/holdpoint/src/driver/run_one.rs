@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint_codec::{Context, idempotency_key};
 use holdpoint_core::{
-    Attempt, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Run, RunId, Settings, Settlement, ToolFacts,
+    Attempt, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Returned, Run, RunId, Settings, Settlement, ToolFacts,
     ToolResult, Turn,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
@@ -28,7 +28,7 @@ pub(super) enum Report {
     /// It has its result. Without an attempt its tool did not start.
     End { call: CallIndex, attempt: Option<Attempt>, settlement: Settlement },
     /// A hook failed.
-    HookFailed { call: CallIndex, detail: Arc<str> },
+    HookFailed { call: CallIndex, detail: Arc<str>, returned: Option<Box<Returned>> },
 }
 
 /// The driver's answer to a call that wants to start.
@@ -191,10 +191,13 @@ impl Calls {
                 Begun::No | Begun::Started(..) => Ran::Stop,
             },
             Err(error) => {
-                if let Begun::Started(attempt, Some(settlement)) = begun {
-                    self.report(Report::End { call, attempt: Some(attempt), settlement });
-                }
-                self.report(Report::HookFailed { call, detail: error.to_string().into() });
+                let returned = match begun {
+                    Begun::Started(attempt, Some(settlement)) => {
+                        Some(Box::new(Returned { call, attempt: Some(attempt), settlement }))
+                    }
+                    Begun::Started(_, None) | Begun::No | Begun::Revoked => None,
+                };
+                self.report(Report::HookFailed { call, detail: error.to_string().into(), returned });
                 Ran::Stop
             }
         }

@@ -134,7 +134,7 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
         1 => replied(dice),
         2 => Input::Authorized(Authorized { decisions: vec![(call, policy(dice))] }),
         3 | 4 => executed(run, call, dice),
-        5 => Input::HookFailed(HookFailed { call, detail: "broken".into() }),
+        5 => Input::HookFailed(HookFailed { call, detail: "broken".into(), returned: None }),
         6 => Input::Elapsed,
         7 => Input::Recovered,
         8 if dice.throw(3) == 0 => Input::Cancelled(Cancelled::default()),
@@ -171,7 +171,7 @@ fn executed(run: &Run, call: CallIndex, dice: &mut Dice) -> Input {
         Input::Returned(Box::new(Returned { call, attempt, settlement }))
     };
     match (dice.throw(8), running) {
-        (0, _) => Input::HookFailed(HookFailed { call, detail: "broken".into() }),
+        (0, _) => Input::HookFailed(HookFailed { call, detail: "broken".into(), returned: None }),
         (1, _) => Input::Deferred(Deferred { call, recheck }),
         (2, _) => returned(None, result(dice)),
         (3, _) => returned(Some(Attempt(attempts.0.wrapping_sub(1))), result(dice)),
