@@ -1,6 +1,8 @@
 //! Golden files: what version 1 looks like. They must load for ever; `UPDATE_GOLDEN=1` writes new ones.
 
-#[allow(dead_code)]
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +115,7 @@ fn continuations() {
             "unsigned.json" => (Unsigned::Accept, Trust::Unsigned),
             _ => (Unsigned::Refuse, Trust::Signed),
         };
-        let options = LoadOptions { keys: &[key.clone()], unsigned, ..LoadOptions::default() };
+        let options = LoadOptions { keys: std::slice::from_ref(&key), unsigned, ..LoadOptions::default() };
         let loaded = continuation::load(&text, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(loaded.trust, trust, "{name}");
         let run = imported(&loaded);
@@ -139,7 +141,7 @@ fn task_payloads() {
     let made = [("results.json".to_owned(), tasks::dump(&story.for_results, &options).unwrap())];
     check("tasks", &BTreeMap::from(made));
     for (name, text) in golden("tasks") {
-        let options = LoadOptions { keys: &[key.clone()], ..LoadOptions::default() };
+        let options = LoadOptions { keys: std::slice::from_ref(&key), ..LoadOptions::default() };
         let loaded = tasks::load(&text, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!((loaded.tasks.len(), loaded.trust), (1, Trust::Signed), "{name}");
     }

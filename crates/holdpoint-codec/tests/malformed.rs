@@ -1,6 +1,8 @@
 //! Malformed payloads of every kind: the right code, never a panic, and nothing that was changed is taken for signed.
 
-#[allow(dead_code)]
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
 use holdpoint_codec::continuation::{self, LoadOptions, Unsigned};

@@ -1,6 +1,8 @@
 //! Whatever texts, names and numbers there are: what is written reads back, and stays signed.
 
-#[allow(dead_code)]
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
 use std::collections::BTreeSet;

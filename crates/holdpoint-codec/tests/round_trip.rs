@@ -1,6 +1,8 @@
 //! What is written reads back as it was.
 
-#[allow(dead_code)]
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
 use holdpoint_codec::{decode_event, encode_event};

@@ -1,5 +1,6 @@
 //! Records what happened. Cannot fail: whatever is in the log was decided by `handle` or `follow`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::planted::{self, Bug};
@@ -96,6 +97,7 @@ impl Run {
                 attempts: Attempt(0),
                 asked: Asked::No,
                 deferred: false,
+                approvers: BTreeSet::new(),
                 rechecked: false,
             })
             .collect();
@@ -227,7 +229,7 @@ impl Run {
             call.rechecked = false;
             call.state = CallState::AwaitingApproval(Question {
                 ground: Ground::reason("it is not known whether this call took effect"),
-                terms: Terms::default(),
+                terms: Terms { approvers: call.approvers.clone(), ..Terms::default() },
                 deadline: None,
                 approvals: Vec::new(),
                 doubt: Some(Doubt { started_at }),
@@ -342,6 +344,9 @@ fn approve(call: &mut Call, actor: &Actor) {
 }
 
 fn ready(call: &mut Call) {
+    if let CallState::AwaitingApproval(question) = &mut call.state {
+        call.approvers = std::mem::take(&mut question.terms.approvers);
+    }
     call.asked = Asked::Approved;
     call.state = CallState::Ready;
 }

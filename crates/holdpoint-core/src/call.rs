@@ -1,5 +1,6 @@
 //! One call of the current turn, and the record that remains of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::{
@@ -37,6 +38,8 @@ pub struct Call {
     pub attempts: Attempt,
     /// How people were involved.
     pub asked: Asked,
+    /// The roles of those who approved it: who may answer if its outcome is ever in doubt. Empty: anyone.
+    pub approvers: BTreeSet<Arc<str>>,
     /// Whether it was handed to somebody outside.
     pub deferred: bool,
     /// Whether policy was asked again when it was started or handed out.

@@ -295,11 +295,9 @@ impl Run {
         ContinuationId { run: self.id.clone(), pause }
     }
 
-    /// When time alone lets the run go on: once every open question is past its deadline. Until then a person who
-    /// holds the continuation can still use it. `None` when a question stays open for ever: a person is behind it.
+    /// The earliest deadline of an open question.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let deadlines = self.calls.iter().filter_map(Call::question).map(|question| question.deadline);
-        deadlines.reduce(|one, other| Some(one?.max(other?))).flatten()
+        self.calls.iter().filter_map(|call| call.question()?.deadline).min()
     }
 
     /// Whether a call may start now: it is ready and nothing holds it.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use holdpoint_codec::canonical_json;
 use holdpoint_core::{Block, Code, ErrorDetail, Outcome, ResultKind, Settlement, Source, ToolResult};
-use serde::de::IgnoredAny;
 
 use crate::{ThreadPool, Tool, ToolCall, ToolDefinition, ToolError, ToolFault, limit_output};
 pub(crate) use body::{Ended, run_body};
@@ -142,8 +142,8 @@ fn checked(result: ToolResult) -> Result<ToolResult, ToolError> {
         Block::Json(json) => Some(json),
         Block::Text(_) | Block::Image(_) | Block::File(_) => None,
     });
-    let readable =
-        blocks.chain(result.metadata.values()).all(|json| serde_json::from_str::<IgnoredAny>(json.expose()).is_ok());
+    // The codec's own reading, so that whatever is accepted here can be read back from the store: depth included.
+    let readable = blocks.chain(result.metadata.values()).all(|json| canonical_json(json.expose()).is_ok());
     if readable { Ok(result) } else { Err(ToolError::unusable("the result holds JSON that cannot be read")) }
 }
 

@@ -8,7 +8,7 @@ use holdpoint_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::decision::QuestionWire;
+use super::decision::{QuestionWire, texts_core, texts_of};
 use super::message::ArgumentParts;
 use super::names::Named;
 use super::{DigestText, Fault, Json, Name, ResultWire, SettlementWire, Text, Wire, is_default, is_one, one};
@@ -86,6 +86,8 @@ impl OpeningWire {
 /// A call of the current turn. What the message says of it is not repeated.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
 pub(crate) struct CallStateWire {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvers: Vec<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arguments: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,6 +197,7 @@ impl CallStateWire {
             CallState::Settled(_) => (StateName::Settled, None, None),
         };
         Self {
+            approvers: texts_of(&call.approvers),
             arguments: parts.arguments,
             asked: (call.asked != Asked::No).then_some(Name(call.asked)),
             attempt: attempt.filter(|attempt| *attempt != call.attempts).map(|attempt| attempt.0),
@@ -244,6 +247,7 @@ impl CallStateWire {
             state,
             attempts: Attempt(self.attempts),
             asked: self.asked.map_or(Asked::No, |name| name.0),
+            approvers: texts_core(self.approvers),
             deferred: self.deferred,
             rechecked: self.rechecked,
         })

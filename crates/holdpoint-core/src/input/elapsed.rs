@@ -1,4 +1,4 @@
-//! Time passed: a run whose open questions are all past their deadline goes on.
+//! Time passed: questions past their deadline expire, by a resume that nobody had to make.
 
 use crate::planted::{self, Bug};
 use crate::{CallIndex, Event, Phase, Rejection, Run, Timestamp};
@@ -6,11 +6,10 @@ use crate::{CallIndex, Event, Phase, Rejection, Run, Timestamp};
 pub(super) fn decide(run: &Run, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     let Phase::Paused(reason) = run.phase else { return Ok(Vec::new()) };
     let expired = run.expired(now);
-    // An expiry takes effect at a resume. As long as another question is open nothing would move, so there is none, and
-    // the continuation that people hold stays good.
-    if expired.is_empty() || expired.len() < run.tally.asked as usize {
+    if expired.is_empty() {
         return Ok(Vec::new());
     }
+    // What people hold shows a question that is no more, so it is used up: if others are open, a new pause shows those.
     let resumed = Event::Resumed { pause: run.pauses, reason };
     let expired = expired.into_iter().map(|call| Event::CallExpired { call });
     Ok(std::iter::once(resumed).chain(expired).collect())

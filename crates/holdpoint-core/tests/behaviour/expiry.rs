@@ -80,30 +80,34 @@ fn a_timer_resumes_the_run() {
 }
 
 #[test]
-fn a_timer_leaves_the_continuation_to_those_who_can_still_use_it() {
+fn a_timer_lets_one_question_expire_and_a_new_pause_shows_the_others() {
     check(
         "model asks: a(confirm within=100), b(confirm within=200)
          ? owed
          at 150
          timer
-         from=p1 ana allows a; allows b",
+         from=p1 ana allows a; allows b
+         from=p2 ana allows b",
         "call model
          pause p1 for people: a b
-         timer at 200 Pause { reason: AwaitingToolConfirmation }
-         nothing changes
+         timer at 100 Pause { reason: AwaitingToolConfirmation }
+         pause p2 after p1 for people: b
+         rejected stale_continuation: now p2
          execute b",
     );
 }
 
 #[test]
-fn a_question_without_a_deadline_needs_a_person_and_no_timer() {
+fn a_question_without_a_deadline_outlives_those_that_have_one() {
     check(
         "model asks: a(confirm within=100), b(confirm)
-         ? owed
          at 150
+         timer
+         ? owed
          timer",
         "call model
          pause p1 for people: a b
+         pause p2 after p1 for people: b
          Pause { reason: AwaitingToolConfirmation }
          nothing changes",
     );

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::testing::{invocation, waits};
-use crate::{LOST_THREADS_MAX, MadeTool, blocking_tool, tool};
+use crate::{LOST_THREADS_MAX, MadeTool, blocking_tool, raw_tool, tool};
 
 fn ended(settlement: &Settlement) -> (Outcome, Option<Code>, Option<Source>) {
     (settlement.outcome, settlement.code, settlement.source)
@@ -92,6 +92,14 @@ async fn a_result_that_cannot_be_used_is_told_so() {
     assert_eq!(ended(&settlement), (Outcome::Failed, Some(Code::UnusableResult), Some(Source::Tool)));
     let metadata = tool("a", "", async || ToolResult::success("ok").with_metadata("x", JsonText::new("nope")));
     assert_eq!(run(metadata).await.code, Some(Code::UnusableResult));
+}
+
+#[tokio::test]
+async fn json_that_is_nested_deeper_than_the_store_can_read_is_not_used() {
+    let deep = |depth: usize| (0..depth).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+    let tool_of = |depth| raw_tool("a", "", serde_json::json!({"type": "object"}), move |_| async move { deep(depth) });
+    assert_eq!(run(tool_of(150)).await.code, Some(Code::UnusableResult));
+    assert_eq!(run(tool_of(50)).await.code, None);
 }
 
 #[tokio::test]
