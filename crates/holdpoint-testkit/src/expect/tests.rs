@@ -1,0 +1,137 @@
+use super::*;
+use crate::observed::{Observed, SeenContinuation, SeenError, SeenMessage, SeenPending, SeenRecord};
+use crate::reader::At;
+
+fn seen() -> Observed {
+    let message = |role: &str, text: &str| SeenMessage {
+        role: role.to_owned(),
+        text: text.to_owned(),
+        bytes: text.len() as u64,
+        ..SeenMessage::default()
+    };
+    Observed {
+        stop_reason: Some("end_turn".to_owned()),
+        text: Some("done".to_owned()),
+        turns: Some(2),
+        run_id_same: true,
+        model_calls: 2,
+        executed: vec!["a".to_owned(), "b".to_owned(), "a".to_owned()],
+        in_flight_max: 2,
+        pending: vec![SeenPending {
+            id: "c".to_owned(),
+            arguments: r#"{"n":7,"list":[1,2]}"#.to_owned(),
+            roles: vec!["legal".to_owned(), "finance".to_owned()],
+            ..SeenPending::default()
+        }],
+        messages: vec![message("tool", "seven 7"), message("assistant", "")],
+        usage: (24, 5),
+        records: vec![SeenRecord { id: "c".to_owned(), outcome: "failed".to_owned(), ..SeenRecord::default() }],
+        events: ["turn_started", "tool_started", "tool_ended", "finished"].map(str::to_owned).to_vec(),
+        log: "WARN unknown tool nuke".to_owned(),
+        payload: Some(r#"{"context":{"user":7},"model":null}"#.to_owned()),
+        continuation: SeenContinuation {
+            new: true,
+            parent: Some("k1".to_owned()),
+            saved: [("first".to_owned(), "k1".to_owned()), ("other".to_owned(), "k0".to_owned())].into(),
+        },
+        won: Some(1),
+        ..Observed::default()
+    }
+}
+
+fn difference(expect: &str) -> Option<Difference> {
+    let node = Node::parse(expect).expect("it is YAML");
+    read(&At::root(&node)).unwrap_or_else(|problem| panic!("{problem:?}")).compare(&seen())
+}
+
+/// Where the first difference is.
+fn path(expect: &str) -> String {
+    difference(expect).unwrap_or_else(|| panic!("`{expect}` should not hold")).path
+}
+
+#[test]
+fn what_was_seen_holds() {
+    for expect in [
+        "{stop_reason: end_turn, text: done, turns: 2, run_id_same: true, model_calls: 2}",
+        "executed: [a, b, a]",
+        "executed: [a, ...]",
+        "executed: {a: 2, b: 1, c: 0}",
+        "in_flight_max: 2",
+        "pending: [{id: c, arguments: {n: 7}, roles: [finance, legal]}]",
+        "pending: [{arguments: {list: [1, ...]}}]",
+        "messages: [{role: tool, contains: seven, matches: '^s.*\\d$', bytes_max: 7, error: false}, {text: null}]",
+        "messages: [{role: tool}, ...]",
+        "messages: [...]",
+        "usage: {input: 24, total: 29}",
+        "records: [{id: c, outcome: failed, error: null}]",
+        "events: [turn_started, finished]",
+        "events_not: [paused]",
+        "event_counts: {finished: 1, paused: 0}",
+        "{logged: [nuke], not_logged: [secret]}",
+        "{saved: {/context/user: 7, /model: null}, absent: [/context/key], bytes_max: 40}",
+        "continuation: {new: true, parent: first}",
+        "won: 1",
+        "",
+    ] {
+        assert_eq!(difference(expect), None, "{expect}");
+    }
+}
+
+#[test]
+fn the_first_difference_is_named_by_its_path() {
+    for (expect, at) in [
+        ("{text: done, turns: 3, model_calls: 9}", "turns"),
+        ("text: null", "text"),
+        ("run_id_same: false", "run_id_same"),
+        ("executed: [a, b]", "executed"),
+        ("executed: [b, ...]", "executed"),
+        ("executed: {a: 1}", "executed.a"),
+        ("in_flight_max: {a: 1}", "in_flight_max.a"),
+        ("pending: []", "pending"),
+        ("pending: [{id: c, arguments: {n: '7'}}]", "pending[0].arguments.n"),
+        ("pending: [{uncertain: true}]", "pending[0].uncertain"),
+        ("pending: [{arguments: {list: [1]}}]", "pending[0].arguments.list"),
+        ("messages: [{text: seven 7}, {text: eight}]", "messages[1].text"),
+        ("messages: [{role: tool}, {error: true}]", "messages[1].error"),
+        ("messages: [{matches: '^7'}, ...]", "messages[0].matches"),
+        ("messages: [{bytes_max: 6}, ...]", "messages[0].bytes_max"),
+        ("messages: [{call: c}, ...]", "messages[0].call"),
+        ("messages: [{calls: [c]}, ...]", "messages[0].calls"),
+        ("messages: [{role: tool}]", "messages"),
+        ("messages: [{}, {}, {}, ...]", "messages"),
+        ("usage: {input: 24, output: 6}", "usage.output"),
+        ("records: [{id: c, outcome: succeeded}]", "records[0].outcome"),
+        ("records: [{source: tool}]", "records[0].source"),
+        ("events: [finished, turn_started]", "events"),
+        ("events_not: [paused, finished]", "events_not[1]"),
+        ("event_counts: {finished: 2}", "event_counts.finished"),
+        ("logged: [nuke, secret]", "logged[1]"),
+        ("not_logged: [nuke]", "not_logged[0]"),
+        ("saved: {/context/user: '7'}", "saved./context/user"),
+        ("saved: {/absent: null}", "saved./absent"),
+        ("absent: [/x, /model]", "absent[1]"),
+        ("bytes_max: 10", "bytes_max"),
+        ("continuation: {new: false}", "continuation.new"),
+        ("continuation: {parent: other}", "continuation.parent"),
+        ("won: 2", "won"),
+        ("error: stale_continuation", "error"),
+    ] {
+        assert_eq!(path(expect), at, "{expect}");
+    }
+}
+
+#[test]
+fn an_error_must_be_expected() {
+    let failed = Observed {
+        error: Some(SeenError { code: "wrong_pause".to_owned(), message: "no".to_owned() }),
+        ..Observed::default()
+    };
+    let compare = |text: &str| {
+        let node = Node::parse(text).expect("it is YAML");
+        read(&At::root(&node)).expect("expectations").compare(&failed)
+    };
+    assert_eq!(compare("error: wrong_pause"), None);
+    assert_eq!(compare("model_calls: 0").map(|difference| difference.path).as_deref(), Some("error"));
+    assert_eq!(compare("error: stale_continuation").map(|difference| difference.path).as_deref(), Some("error"));
+    assert_eq!(compare("error: null").map(|difference| difference.path).as_deref(), Some("error"));
+}

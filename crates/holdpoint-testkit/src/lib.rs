@@ -1,0 +1,31 @@
+//! Scenarios: runs driven by a scripted model and scripted tools.
+//!
+//! A scenario is one YAML file. [`parse`] reads it, [`run_path`] runs files and folders of them, and each gives a
+//! [`Report`]: what was expected and what was seen where they first differ. Everything goes through the public entry
+//! points of the library; no rule of how a run behaves lives here.
+
+mod error;
+mod expect;
+mod ledger;
+mod log_capture;
+mod observe;
+mod observed;
+mod payload;
+mod perform;
+mod reader;
+mod report;
+mod runner;
+mod scenario;
+mod scripted_tool;
+mod world;
+mod yaml;
+
+pub use error::ScenarioError;
+pub use expect::{Difference, Expect};
+pub use ledger::Ledger;
+pub use log_capture::LogCapture;
+pub use observed::{Observed, SeenContinuation, SeenError, SeenMessage, SeenPending, SeenRecord};
+pub use report::{Report, Summary, Verdict};
+pub use runner::{RunOptions, StoreChoice, run_each, run_file, run_path, run_scenario, run_text};
+pub use scenario::*;
+pub use yaml::{Key, Node, NodeValue, SCENARIO_BYTES_MAX};

@@ -1,0 +1,179 @@
+use super::*;
+
+const LEAST: &str = "name: n\nsteps: []\n";
+
+fn problem(text: &str) -> ScenarioError {
+    parse(text, "s.yaml").expect_err("it is not a scenario")
+}
+
+/// The line and the key of what is wrong.
+fn place(text: &str) -> (u64, String) {
+    let error = problem(text);
+    (error.line, error.key)
+}
+
+#[test]
+fn the_least_scenario_has_a_name_and_steps() {
+    let scenario = parse(LEAST, "s.yaml").expect("a scenario");
+    assert_eq!(scenario.name, "n");
+    assert!(matches!(scenario.policy, PolicySpec::None));
+    assert!(problem("name: n\n").message.contains("`steps` is missing"));
+    assert!(problem("steps: []\n").message.contains("`name` is missing"));
+}
+
+#[test]
+fn unknown_keys_are_errors_at_every_level() {
+    let cases = [
+        ("nmae: x\n", (3, "nmae")),
+        ("agent: {max_turn: 3}\n", (3, "agent.max_turn")),
+        ("agent: {executor: {rout: {}}}\n", (3, "agent.executor")),
+        ("tools:\n  a:\n    deos: {}\n", (5, "tools.a.deos")),
+        ("tools: {a: {does: {retrun: x}}}\n", (3, "tools.a.does.retrun")),
+        ("policy:\n  - {tool: a, decide: allow}\n  - {tool: a, decide: allow, quorums: 2}\n", (5, "policy[1].quorums")),
+        ("policy: [{tool: a, decide: allow, when: {/a: {more: 2}}}]\n", (3, "policy[0].when./a.more")),
+        ("hooks: [{caches: {}}]\n", (3, "hooks[0].caches")),
+        ("hooks: [{rate_limit: {per_minute: 2}}]\n", (3, "hooks[0].rate_limit")),
+        ("model: [{txt: a}]\n", (3, "model[0].txt")),
+        ("model: [{calls: [{id: a, name: b}]}]\n", (3, "model[0].calls[0]")),
+        ("model: [{usage: {in: 1}}]\n", (3, "model[0].usage.in")),
+    ];
+    for (text, (line, key)) in cases {
+        let text = format!("{LEAST}{text}");
+        assert_eq!(place(&text), (line, key.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn unknown_keys_in_steps_are_errors() {
+    let cases = [
+        ("{runs: {input: a}}", "steps[0].runs"),
+        ("{run: {inputs: a}}", "steps[0].run.inputs"),
+        ("{answer: {decision: {}}}", "steps[0].answer.decision"),
+        ("{results: {results: {}, by: {id: a}}}", "steps[0].results.by"),
+        ("{save: {as: a, context: []}}", "steps[0].save.context"),
+        ("{clock: {advance: 3}}", "steps[0].clock"),
+        ("{crash: {before: intent}}", "steps[0].crash.before"),
+        ("{cancel: {now: true}}", "steps[0].cancel.now"),
+        ("{race: {n: 2, answers: {}}}", "steps[0].race.answers"),
+        ("{run: {input: a}, expects: {}}", "steps[0].expects"),
+        ("{run: {input: a}, expect: {stop: end_turn}}", "steps[0].expect.stop"),
+        ("{run: {input: a}, expect: {messages: [{txt: a}]}}", "steps[0].expect.messages[0].txt"),
+        ("{run: {input: a}, expect: {pending: [{tool_name: a}]}}", "steps[0].expect.pending[0].tool_name"),
+        ("{run: {input: a}, expect: {records: [{code: a}]}}", "steps[0].expect.records[0].code"),
+        ("{run: {input: a}, expect: {usage: {sum: 1}}}", "steps[0].expect.usage.sum"),
+        ("{run: {input: a}, expect: {continuation: {fresh: true}}}", "steps[0].expect.continuation.fresh"),
+    ];
+    for (step, key) in cases {
+        let text = format!("name: n\nsteps:\n  - {step}\n");
+        assert_eq!(place(&text), (3, key.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn bad_types_are_errors_with_their_line() {
+    let cases = [
+        ("agent: {max_turns: many}", "agent.max_turns"),
+        ("agent: {max_turns: -1}", "agent.max_turns"),
+        ("agent: {max_turns: 1.5}", "agent.max_turns"),
+        ("agent: {recheck_policy: yes}", "agent.recheck_policy"),
+        ("agent: {siblings: wait}", "agent.siblings"),
+        ("agent: {context_keys: user}", "agent.context_keys"),
+        ("agent: {max_concurrency: lots}", "agent.max_concurrency"),
+        ("agent: []", "agent"),
+        ("tools: [a]", "tools"),
+        ("tools: {a: {repeat: always}}", "tools.a.repeat"),
+        ("tools: {a: {does: []}}", "tools.a.does"),
+        ("policy: some", "policy"),
+        ("policy: [{tool: a, decide: perhaps}]", "policy[0].decide"),
+        ("model: {text: a}", "model"),
+        ("model: [{fail: a, text: b}]", "model[0]"),
+    ];
+    for (line, key) in cases {
+        assert_eq!(place(&format!("{LEAST}{line}\n")), (3, key.to_owned()), "{line}");
+    }
+}
+
+#[test]
+fn bad_steps_are_errors() {
+    let cases = [
+        ("{expect: {}}", "steps[0]"),
+        ("{cancel: {}, retry: {}}", "steps[0]"),
+        ("run", "steps[0]"),
+        ("{edit: {of: a, path: /x, value: 1}}", "steps[0]"),
+        ("{answer: {from: a}}", "steps[0]"),
+        ("{run: {input: a}, expect: {continuation: {parent: a}}}", "steps[0]"),
+        ("{crash: {after: lunch}}", "steps[0].crash.after"),
+        ("{race: {n: 0, answer: {}}}", "steps[0].race.n"),
+        ("{race: {n: 2}}", "steps[0].race"),
+        ("{run: {input: a}, expect: {messages: [{matches: '('}]}}", "steps[0].expect.messages[0].matches"),
+        ("{run: {input: a}, expect: {executed: 3}}", "steps[0].expect.executed"),
+        ("{run: {input: a}, expect: {turns: two}}", "steps[0].expect.turns"),
+    ];
+    for (step, key) in cases {
+        assert_eq!(place(&format!("name: n\nsteps:\n  - {step}\n")), (3, key.to_owned()), "{step}");
+    }
+}
+
+#[test]
+fn a_near_key_is_suggested() {
+    let error = problem(&format!("{LEAST}agent: {{max_turn: 3}}\n"));
+    assert_eq!(
+        error.to_string(),
+        "s.yaml:3: `agent.max_turn`: unknown key `max_turn`; hint: did you mean `max_turns`?"
+    );
+}
+
+#[test]
+fn arguments_are_the_raw_text() {
+    let script = "model: [{calls: [{tool: a}, {tool: a, arguments: '{\"b\": '}, {tool: a, arguments: {n: 12345678901234567890123, f: 1.0}}, {tool: a, arguments: null}, {tool: a, arguments: [1]}]}]\n";
+    let scenario = parse(&format!("{LEAST}{script}"), "s.yaml").expect("a scenario");
+    let ModelEntry::Say(say) = &scenario.model[0] else { panic!("a reply") };
+    let texts: Vec<Option<&str>> = say.calls.iter().map(|call| call.arguments.as_deref()).collect();
+    assert_eq!(
+        texts,
+        [None, Some("{\"b\": "), Some("{\"n\":12345678901234567890123,\"f\":1.0}"), Some("null"), Some("[1]")]
+    );
+}
+
+#[test]
+fn unions_are_read_in_each_form() {
+    let text = "
+name: n
+agent: {executor: {route: {'a*': threads, '*': inline}}, max_concurrency: none}
+tools: {a: {does: [{return: one}, {sleep_ms: 5, fail: two}, {hang: true}]}, b: }
+policy: broken
+hooks: [{cache: {}}, {fail: boom}]
+model: [{nothing: true}, {fail: down}, {text: null}]
+steps:
+  - policy: none
+  - tools: {}
+  - crash:
+";
+    let scenario = parse(text, "s.yaml").expect("a scenario");
+    assert!(matches!(&scenario.agent.executor, Some(ExecutorSpec::Route(routes)) if routes.len() == 2));
+    assert_eq!(scenario.agent.max_concurrency, Some(LimitSpec::None));
+    assert_eq!(scenario.tools[0].does.len(), 3);
+    assert!(matches!(scenario.policy, PolicySpec::Broken));
+    assert_eq!(scenario.hooks[1].kind, HookKind::Fail("boom".to_owned()));
+    assert!(matches!(scenario.model[..], [ModelEntry::Nothing, ModelEntry::Fail(_), ModelEntry::Say(_)]));
+    assert!(matches!(scenario.steps[2].action, Action::Crash(None)));
+}
+
+#[test]
+fn nonsense_never_panics() {
+    for text in [
+        "",
+        "[]",
+        "7",
+        "name",
+        "name: [",
+        "\u{0}",
+        "name: n\nsteps: {}",
+        "&a [*a]",
+        "? [a]\n: b",
+        "!!binary x",
+        "%YAML 9\n---\na",
+    ] {
+        assert!(parse(text, "s.yaml").is_err(), "{text:?}");
+    }
+}

@@ -1,0 +1,297 @@
+//! What a scenario runs in: the store, the clock, the scripted model and tools, and the process that may die.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use holdpoint::{Agent, AgentBuilder, Error, Happening, RunId, RunResult, SigningKey};
+use holdpoint_core::{Decision, FinalTools, ModelStop, Recheck, Usage};
+use holdpoint_model::{ModelCall, ModelReply, ScriptedModel, ScriptedReply};
+use holdpoint_policy::{AuthorizeRequest, Policy, PolicyError, Rules};
+use holdpoint_store::{ManualClock, MemoryStore, Store};
+use holdpoint_tools::{Around, HookError, Tool, ToolDefinition, around_fn};
+
+use crate::error::Problem;
+use crate::ledger::Ledger;
+use crate::log_capture::LogCapture;
+use crate::scenario::{
+    AgentSpec, CrashPoint, ExecutorSpec, HookKind, HookSpec, LimitSpec, ModelEntry, PolicySpec, SaySpec, Scenario,
+    ToolSpec,
+};
+use crate::scripted_tool::ScriptedTool;
+
+/// Everything that a scenario touches.
+pub(crate) struct World {
+    pub(crate) settings: AgentSpec,
+    pub(crate) tools: Vec<ToolSpec>,
+    pub(crate) policy: Option<Arc<dyn Policy>>,
+    hook_specs: Vec<HookSpec>,
+    hooks: Vec<Arc<dyn Around>>,
+    pub(crate) model: ScriptedModel,
+    pub(crate) ledger: Ledger,
+    pub(crate) log: LogCapture,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) key: SigningKey,
+    agent: Option<Agent>,
+    pub(crate) run: Option<RunId>,
+    pub(crate) latest: Latest,
+    pub(crate) state: Option<RunResult>,
+    pub(crate) saved: BTreeMap<String, Saved>,
+    pub(crate) armed: Option<CrashPoint>,
+}
+
+/// What a resume without `from` resumes.
+#[derive(Clone)]
+pub(crate) enum Latest {
+    /// Nothing yet.
+    None,
+    /// An object of this process.
+    Object(Box<RunResult>),
+    /// The saved payload of this name: the objects are forgotten.
+    Saved(String),
+}
+
+/// A saved payload.
+#[derive(Clone)]
+pub(crate) struct Saved {
+    pub(crate) payload: String,
+    /// The continuation that it names, as it was before any edit.
+    pub(crate) continuation: String,
+}
+
+impl World {
+    /// A fresh world, or why the scenario cannot be run.
+    pub(crate) fn new(scenario: &Scenario, log: LogCapture) -> Result<Self, Problem> {
+        let clock = Arc::new(ManualClock::default());
+        Ok(Self {
+            settings: scenario.agent.clone(),
+            tools: scenario.tools.clone(),
+            policy: policy(&scenario.policy)?,
+            hook_specs: scenario.hooks.clone(),
+            hooks: hooks(&scenario.hooks)?,
+            model: ScriptedModel::new(scenario.model.iter().map(reply).collect()),
+            ledger: Ledger::default(),
+            log,
+            store: Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as Arc<_>)),
+            clock,
+            key: SigningKey::new("scenario", b"a key for scenarios only"),
+            agent: None,
+            run: None,
+            latest: Latest::None,
+            state: None,
+            saved: BTreeMap::new(),
+            armed: None,
+        })
+    }
+
+    /// The agent, built when it is first needed. What cannot be built is the error of the step that needs it.
+    pub(crate) fn agent(&mut self) -> Result<Agent, Error> {
+        if let Some(agent) = &self.agent {
+            return Ok(agent.clone());
+        }
+        let agent = self.build()?;
+        self.agent = Some(agent.clone());
+        Ok(agent)
+    }
+
+    /// Something about the agent changed: the next step builds it anew. Hooks keep their state.
+    pub(crate) fn rebuild(&mut self) {
+        self.agent = None;
+    }
+
+    /// The process dies: all that is not in the store is gone.
+    pub(crate) fn die(&mut self) -> Result<(), Problem> {
+        self.rebuild();
+        self.hooks = hooks(&self.hook_specs)?;
+        self.latest = Latest::None;
+        Ok(())
+    }
+
+    /// Another process with a store of its own takes over.
+    pub(crate) fn forget_store(&mut self) {
+        self.rebuild();
+        self.store = Arc::new(MemoryStore::with_clock(Arc::clone(&self.clock) as Arc<_>));
+    }
+
+    fn build(&self) -> Result<Agent, Error> {
+        let tools = self.tools.iter().map(|spec| Arc::new(ScriptedTool::new(spec, &self.ledger)) as Arc<dyn Tool>);
+        let log = self.log.clone();
+        let mut builder = Agent::builder()
+            .model(self.model.clone())
+            .tools(tools)
+            .shared_policy(self.policy.clone())
+            .store(Arc::clone(&self.store))
+            .signing_key(self.key.clone())
+            .instrument(Arc::new(move |happening: &Happening| {
+                let fields = serde_json::Value::Object(happening.fields.clone());
+                log.line(format_args!("happening {} {fields}", happening.name));
+            }));
+        for hook in &self.hooks {
+            builder = builder.around(Arc::clone(hook));
+        }
+        configured(builder, &self.settings).build()
+    }
+}
+
+fn configured(mut builder: AgentBuilder, spec: &AgentSpec) -> AgentBuilder {
+    macro_rules! take {
+        ($($field:ident => $setter:ident),* $(,)?) => {
+            $(if let Some(value) = &spec.$field { builder = builder.$setter(value.clone()); })*
+        };
+    }
+    take! {
+        system_prompt => system_prompt,
+        max_turns => max_turns,
+        parallel => parallel,
+        tool_timeout_ms => tool_timeout_ms,
+        max_tool_output_bytes => tool_output_bytes_max,
+        max_tool_calls_per_turn => max_tool_calls_per_turn,
+        siblings => siblings,
+        result_order => result_order,
+        error_detail => error_detail,
+    }
+    match spec.max_concurrency {
+        Some(LimitSpec::AtMost(max)) => builder = builder.with_tool_concurrency("inline", max),
+        Some(LimitSpec::None) => builder = builder.unlimited_concurrency(),
+        None => {}
+    }
+    match &spec.executor {
+        Some(ExecutorSpec::Named(name)) => builder = builder.with_tool_concurrency(name, None),
+        Some(ExecutorSpec::Route(routes)) => {
+            for (pattern, executor) in routes {
+                builder = builder.route(pattern, executor);
+            }
+        }
+        None => {}
+    }
+    if let Some(recheck) = spec.recheck_policy {
+        builder = builder.recheck_policy(if recheck { Recheck::On } else { Recheck::Off });
+    }
+    if let Some(tokens) = spec.context_window {
+        builder = builder.context_window(tokens, spec.reserved_output_tokens.unwrap_or(0));
+    }
+    if let Some(keys) = &spec.context_keys {
+        builder = builder.context_keys(keys.iter().map(String::as_str));
+    }
+    final_answer(builder, spec)
+}
+
+fn final_answer(mut builder: AgentBuilder, spec: &AgentSpec) -> AgentBuilder {
+    if let Some(text) = &spec.fix_empty_final_text {
+        builder = builder.final_answer_text(Some(text));
+    }
+    if let Some(disable) = spec.fix_empty_final_disable_tools {
+        builder = builder.final_answer_tools(if disable { FinalTools::Disabled } else { FinalTools::Enabled });
+    }
+    if spec.fix_empty_final == Some(false) {
+        builder = builder.final_answer_text(None);
+    }
+    builder
+}
+
+fn reply(entry: &ModelEntry) -> ScriptedReply {
+    match entry {
+        ModelEntry::Say(say) => ScriptedReply::Say(said(say)),
+        ModelEntry::Fail(message) => ScriptedReply::Fail(message.as_str().into()),
+        ModelEntry::Nothing => ScriptedReply::Nothing,
+    }
+}
+
+fn said(say: &SaySpec) -> ModelReply {
+    let call = |call: &crate::scenario::CallSpec| ModelCall {
+        id: call.id.as_deref().map(Into::into),
+        name: call.tool.as_str().into(),
+        arguments: call.arguments.as_deref().map(Into::into),
+    };
+    let (input, output) = say.usage;
+    ModelReply {
+        text: say.text.as_deref().unwrap_or_default().into(),
+        thinking: say.thinking.as_deref().map(Into::into),
+        calls: say.calls.iter().map(call).collect(),
+        usage: Usage { input, output, ..Usage::default() },
+        stop: say.stop.as_deref().map(ModelStop::parse),
+    }
+}
+
+/// The policy that a scenario describes.
+pub(crate) fn policy(spec: &PolicySpec) -> Result<Option<Arc<dyn Policy>>, Problem> {
+    let entries = match spec {
+        PolicySpec::None => return Ok(None),
+        PolicySpec::Broken => return Ok(Some(Arc::new(BrokenPolicy))),
+        PolicySpec::Rules(entries) => entries,
+    };
+    let mut rules = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let problem = |error: serde_json::Error| Problem::new(entry.line, entry.path.clone(), error.to_string());
+        rules.push(serde_json::from_value(entry.rule.clone()).map_err(problem)?);
+    }
+    match Rules::new(rules) {
+        Ok(rules) => Ok(Some(Arc::new(rules))),
+        Err(error) => Err(rule_problem(&error, entries)),
+    }
+}
+
+fn rule_problem(error: &holdpoint_policy::RulesError, entries: &[crate::scenario::RuleEntry]) -> Problem {
+    use holdpoint_policy::RulesError;
+    let entry = match error {
+        RulesError::Rule { place, .. } => entries.get(place.rule.saturating_sub(1)),
+        _ => entries.first(),
+    };
+    let (line, path) = entry.map_or((0, String::new()), |entry| (entry.line, entry.path.clone()));
+    Problem::new(line, path, error.to_string())
+}
+
+/// A policy that fails, whatever it is asked.
+struct BrokenPolicy;
+
+#[async_trait]
+impl Policy for BrokenPolicy {
+    async fn filter(
+        &self,
+        _: Vec<Arc<ToolDefinition>>,
+        _: &holdpoint::Context,
+    ) -> Result<Vec<Arc<ToolDefinition>>, PolicyError> {
+        Err(PolicyError::new("this policy is broken on purpose"))
+    }
+
+    async fn authorize(&self, _: &AuthorizeRequest<'_>) -> Result<Decision, PolicyError> {
+        Err(PolicyError::new("this policy is broken on purpose"))
+    }
+}
+
+fn hooks(specs: &[HookSpec]) -> Result<Vec<Arc<dyn Around>>, Problem> {
+    specs.iter().enumerate().map(hook).collect()
+}
+
+fn hook((position, spec): (usize, &HookSpec)) -> Result<Arc<dyn Around>, Problem> {
+    let unsupported = |name: &str| {
+        let key = format!("hooks[{position}].{name}");
+        Err(Problem::new(spec.line, key, format!("this version has no `{name}` hook yet")))
+    };
+    match &spec.kind {
+        HookKind::Fail(message) => {
+            let message: Arc<str> = message.as_str().into();
+            Ok(around_fn(move |_, _| {
+                let error = HookError::new(Arc::clone(&message));
+                Box::pin(async move { Err(error) })
+            }))
+        }
+        HookKind::Cache => unsupported("cache"),
+        HookKind::RateLimit { .. } => unsupported("rate_limit"),
+        HookKind::CircuitBreaker { .. } => unsupported("circuit_breaker"),
+        HookKind::DryRun => unsupported("dry_run"),
+        HookKind::Retry { .. } => unsupported("retry"),
+        HookKind::Concurrency { .. } => unsupported("concurrency"),
+    }
+}
+
+/// A run id that no other scenario has, on whatever store they share.
+pub(crate) fn new_run_id() -> RunId {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let number = RUNS.fetch_add(1, Ordering::Relaxed);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    RunId::new(format!("scenario-{:x}-{:x}-{number:x}", since.as_nanos(), std::process::id()))
+}
