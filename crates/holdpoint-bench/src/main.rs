@@ -1,0 +1,63 @@
+//! Benchmarks: each prints JSON lines, with the bound that it is held against and, where there is one, the plain
+//! alternative measured in the same run.
+
+mod calls;
+mod continuation;
+mod memory;
+mod parts;
+mod turn;
+
+use std::alloc::System;
+
+use clap::{Parser, ValueEnum};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Measures Holdpoint.
+#[derive(Debug, Parser)]
+#[command(name = "holdpoint-bench")]
+struct Arguments {
+    /// What to measure.
+    #[arg(value_enum, default_value_t = Bench::All)]
+    bench: Bench,
+    /// How often; more is steadier.
+    #[arg(long, default_value_t = 2_000)]
+    iterations: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Bench {
+    /// One turn with one tool that does nothing.
+    Turn,
+    /// One turn with 1 to 1,000 calls.
+    Calls,
+    /// Export and import of a signed continuation, beside plain serde_json.
+    Continuation,
+    /// What a paused run holds in the memory store.
+    Memory,
+    /// All of them.
+    All,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    let wanted = |bench| arguments.bench == bench || arguments.bench == Bench::All;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        if wanted(Bench::Turn) {
+            turn::measure(arguments.iterations).await?;
+        }
+        if wanted(Bench::Calls) {
+            calls::measure().await?;
+        }
+        if wanted(Bench::Continuation) {
+            continuation::measure().await?;
+        }
+        if wanted(Bench::Memory) {
+            memory::measure(ALLOCATOR).await?;
+        }
+        Ok(())
+    })
+}
