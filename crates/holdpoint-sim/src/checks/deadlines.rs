@@ -1,0 +1,29 @@
+//! What is answered after its deadline is expired, and nothing expires before.
+
+use super::{Check, Disk, Seen};
+use holdpoint_core::Event;
+
+pub(super) struct Deadlines;
+
+impl Check for Deadlines {
+    fn name(&self) -> &'static str {
+        "deadlines"
+    }
+
+    fn see(&mut self, seen: &Seen<'_>, _: &Disk) -> Result<(), String> {
+        let Seen::Logged { event, history, .. } = seen else { return Ok(()) };
+        let deadline = |call: usize| history.calls.get(call)?.question.as_ref()?.deadline;
+        match event {
+            Event::CallAnswered(answered) => match deadline(answered.call.as_usize()) {
+                Some(deadline) if deadline <= answered.at => {
+                    Err(format!("an answer at {:?} counts, the deadline was {deadline:?}", answered.at))
+                }
+                _ => Ok(()),
+            },
+            Event::CallExpired { call } if deadline(call.as_usize()).is_none() => {
+                Err(format!("call {call} expired without a deadline"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

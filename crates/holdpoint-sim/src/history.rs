@@ -1,0 +1,287 @@
+//! What the checkers make of a log. Written from the meaning of the events, not from the core's state, so that a
+//! mistake there is not repeated here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use holdpoint_core::{
+    Actor, Answer, CallAnswered, CallId, Completeness, Decision, Digest, Event, Message, MessageCompleted, PauseReason,
+    ResultOrder, Settings, Settlement, Siblings, Source, Stage, StopReason, Terms, Timestamp, ToolName, ToolResult,
+    Usage,
+};
+
+/// A run as its log tells it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    pub(crate) standing: Standing,
+    /// What the latest pause waits for.
+    pub(crate) pause: Option<PauseReason>,
+    pub(crate) epoch: u32,
+    pub(crate) turn: u32,
+    pub(crate) calls: Vec<CallHistory>,
+    /// The settled calls of the turn, in the order in which they were.
+    pub(crate) completion: Vec<usize>,
+    /// The calls of the turn before, and their order.
+    pub(crate) previous: Vec<CallHistory>,
+    pub(crate) previous_completion: Vec<usize>,
+    pub(crate) in_completion_order: bool,
+    pub(crate) holds_siblings: bool,
+    pub(crate) settings: Option<Arc<Settings>>,
+    pub(crate) usage: Usage,
+    pub(crate) model_calls: u32,
+    pub(crate) tool_executions: u32,
+    pub(crate) revision: u64,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Standing {
+    #[default]
+    New,
+    /// A segment goes on.
+    Moving,
+    Paused,
+    Failed,
+    Ended,
+}
+
+/// A call of the current turn.
+#[derive(Clone, Debug)]
+pub(crate) struct CallHistory {
+    pub(crate) id: CallId,
+    pub(crate) tool: Option<ToolName>,
+    pub(crate) digest: Option<Digest>,
+    pub(crate) question: Option<OpenQuestion>,
+    /// The arguments with which it may run.
+    pub(crate) permitted: BTreeSet<Digest>,
+    pub(crate) attempts: u32,
+    pub(crate) is_deferred: bool,
+    /// Whether a person said, of the latest doubt, that it may run again.
+    pub(crate) may_repeat: bool,
+    /// Whether a question was ever asked about it.
+    pub(crate) was_asked: bool,
+    pub(crate) settled: Option<Settled>,
+}
+
+/// A question that is not answered yet.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenQuestion {
+    terms: Terms,
+    pub(crate) deadline: Option<Timestamp>,
+    approvals: Vec<Actor>,
+    is_doubt: bool,
+}
+
+/// How and when a call was settled.
+#[derive(Clone, Debug)]
+pub(crate) struct Settled {
+    /// What the model gets, where the event says it.
+    pub(crate) result: Option<Arc<ToolResult>>,
+    pub(crate) revision: u64,
+}
+
+impl History {
+    pub(crate) fn record(&mut self, event: &Event) {
+        self.revision += 1;
+        for (call, result) in self.settled_by(event) {
+            let revision = self.revision;
+            let Some(history) = self.calls.get_mut(call) else { continue };
+            history.question = None;
+            history.is_deferred = false;
+            history.settled.get_or_insert(Settled { result, revision });
+            self.completion.push(call);
+        }
+        match event {
+            Event::RunStarted(started) => {
+                self.standing = Standing::Moving;
+                self.in_completion_order = started.settings.result_order == ResultOrder::Completion;
+                self.holds_siblings = started.settings.siblings == Siblings::Hold;
+                self.settings = Some(Arc::clone(&started.settings));
+            }
+            Event::TurnStarted { turn } => {
+                self.turn = turn.0;
+                self.previous = std::mem::take(&mut self.calls);
+                self.previous_completion = std::mem::take(&mut self.completion);
+            }
+            Event::MessageCompleted(completed) => self.record_message(completed),
+            Event::CallDecided { call, stage: Stage::Policy, decision, at } => {
+                self.change(call.as_usize(), |call| call.decided(decision, *at));
+            }
+            Event::CallAnswered(answered) => self.change(answered.call.as_usize(), |call| call.answered(answered)),
+            Event::ToolStarted { call, attempt, .. } => {
+                self.tool_executions += 1;
+                self.change(call.as_usize(), |call| {
+                    call.attempts = attempt.0;
+                    call.may_repeat = false;
+                });
+            }
+            Event::CallDeferred { call, attempt } => self.change(call.as_usize(), |call| {
+                call.attempts = attempt.0;
+                call.is_deferred = true;
+            }),
+            Event::ToolEnded { settlement: Settlement { source: Some(Source::External), .. }, .. } => {
+                self.tool_executions += 1;
+            }
+            Event::CallDoubted { call } => self.change(call.as_usize(), CallHistory::doubted),
+            Event::Paused { reason } => {
+                self.standing = Standing::Paused;
+                self.pause = Some(*reason);
+            }
+            Event::Resumed { .. } | Event::Retried => self.standing = Standing::Moving,
+            Event::EpochStarted { epoch } => self.epoch = epoch.0,
+            Event::Failed { failure, .. } => {
+                use holdpoint_core::Failure::{Error, ProviderError};
+                self.model_calls += u32::from(matches!(failure, ProviderError | Error));
+                self.standing = Standing::Failed;
+            }
+            Event::Finished { stop } => self.record_finished(stop),
+            _ => {}
+        }
+    }
+
+    /// The calls that an event settles, with the result where the event holds it.
+    pub(crate) fn settled_by(&self, event: &Event) -> Vec<(usize, Option<Arc<ToolResult>>)> {
+        match event {
+            Event::ToolEnded { call, settlement } => vec![(call.as_usize(), Some(Arc::clone(&settlement.result)))],
+            Event::CallDecided { call, decision: Decision::Deny(_), .. } | Event::CallExpired { call } => {
+                vec![(call.as_usize(), None)]
+            }
+            Event::CallAnswered(answered) => match (&answered.answer, &answered.decision) {
+                (Answer::Supply(result) | Answer::Happened(result), _) => {
+                    vec![(answered.call.as_usize(), Some(Arc::clone(result)))]
+                }
+                (Answer::Refuse { .. }, _) | (Answer::ApproveEdited(_), Some(Decision::Deny(_))) => {
+                    vec![(answered.call.as_usize(), None)]
+                }
+                _ => Vec::new(),
+            },
+            Event::Cancelled { .. } => {
+                let calls = self.calls.iter().enumerate();
+                calls.filter(|(_, call)| call.settled.is_none()).map(|(place, _)| (place, None)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn record_message(&mut self, completed: &MessageCompleted) {
+        self.model_calls += 1;
+        self.usage = self.usage + completed.usage;
+        let Message::Assistant(message) = &*completed.message else { return };
+        for (place, (call, opening)) in message.calls.iter().zip(&completed.calls).enumerate() {
+            let settled = opening
+                .settled
+                .as_ref()
+                .map(|settlement| Settled { result: Some(Arc::clone(&settlement.result)), revision: self.revision });
+            if settled.is_some() {
+                self.completion.push(place);
+            }
+            self.calls.push(CallHistory {
+                id: call.id.clone(),
+                tool: opening.tool.as_ref().map(|facts| facts.name.clone()),
+                digest: call.arguments.canonical().map(holdpoint_core::Arguments::digest),
+                question: None,
+                permitted: BTreeSet::new(),
+                attempts: 0,
+                is_deferred: false,
+                may_repeat: false,
+                was_asked: false,
+                settled,
+            });
+        }
+    }
+
+    fn record_finished(&mut self, stop: &StopReason) {
+        match stop {
+            StopReason::AwaitingToolConfirmation | StopReason::AwaitingToolResults | StopReason::Failed(_) => {}
+            _ => self.standing = Standing::Ended,
+        }
+    }
+
+    fn change(&mut self, call: usize, change: impl FnOnce(&mut CallHistory)) {
+        if let Some(call) = self.calls.get_mut(call) {
+            change(call);
+        }
+    }
+
+    /// What it is in the store that the run is exported to.
+    pub(crate) fn exported(&self) -> Self {
+        let mut exported = Self { revision: 0, epoch: 0, ..self.clone() };
+        for settled in exported.calls.iter_mut().filter_map(|call| call.settled.as_mut()) {
+            settled.revision = 0;
+        }
+        exported
+    }
+
+    /// Whether a turn that ended is over, and with it its calls.
+    pub(crate) fn ends_turn(event: &Event) -> bool {
+        matches!(event, Event::TurnEnded { completeness: Completeness::Complete, .. })
+    }
+}
+
+impl CallHistory {
+    fn decided(&mut self, decision: &Decision, at: Timestamp) {
+        match decision {
+            Decision::Allow(_) => self.permitted.extend(self.digest),
+            Decision::Confirm(_, terms) => {
+                self.was_asked = true;
+                let deadline = terms.expires_in_ms.map(|ms| at.plus_ms(ms));
+                self.question =
+                    Some(OpenQuestion { terms: terms.clone(), deadline, approvals: Vec::new(), is_doubt: false });
+            }
+            Decision::Deny(_) => {}
+        }
+    }
+
+    fn doubted(&mut self) {
+        self.may_repeat = false;
+        self.was_asked = true;
+        self.question =
+            Some(OpenQuestion { terms: Terms::default(), deadline: None, approvals: Vec::new(), is_doubt: true });
+    }
+
+    fn answered(&mut self, answered: &CallAnswered) {
+        let Some(question) = &mut self.question else { return };
+        match (&answered.answer, &answered.decision) {
+            (Answer::Approve, _) if question.is_doubt => {
+                self.may_repeat = true;
+                self.question = None;
+                return;
+            }
+            (Answer::Approve, _) => {}
+            (Answer::ApproveEdited(arguments), decision) => {
+                if self.digest != Some(arguments.digest()) {
+                    question.approvals.clear();
+                }
+                self.digest = Some(arguments.digest());
+                match decision {
+                    Some(Decision::Allow(_)) => {
+                        self.permitted.insert(arguments.digest());
+                        self.question = None;
+                        return;
+                    }
+                    // Others must look at it: a new question.
+                    Some(other @ Decision::Confirm(_, terms)) if question.terms.approvers != terms.approvers => {
+                        return self.decided(other, answered.at);
+                    }
+                    Some(Decision::Confirm(_, terms)) => question.terms.quorum = terms.quorum,
+                    Some(Decision::Deny(_)) | None => {}
+                }
+            }
+            _ => return,
+        }
+        question.approvals.push(answered.actor.clone());
+        if question.has_quorum() {
+            self.permitted.extend(self.digest);
+            self.question = None;
+        }
+    }
+}
+
+impl OpenQuestion {
+    /// Different people, each with a right role, as many as needed.
+    fn has_quorum(&self) -> bool {
+        let may = |actor: &&Actor| self.terms.approvers.is_empty() || !self.terms.approvers.is_disjoint(&actor.roles);
+        let different: BTreeSet<_> = self.approvals.iter().filter(may).map(|actor| actor.id.clone()).collect();
+        different.len() >= self.terms.quorum.max(1) as usize
+    }
+}

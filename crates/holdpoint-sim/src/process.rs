@@ -1,0 +1,72 @@
+//! A process that holds a run: the conductor, and what the driver around it remembers.
+
+use std::collections::VecDeque;
+
+use holdpoint_core::{CallIndex, Conductor, ContinuationId, Input, Run};
+
+use crate::disk::Slot;
+
+/// One process, which may die at any moment.
+pub(crate) struct Process {
+    pub(crate) id: ProcessId,
+    pub(crate) slot: Slot,
+    pub(crate) conductor: Conductor,
+    /// What it was opened for, until that is durable: decided again when somebody else was faster.
+    pub(crate) origin: Option<Opening>,
+    /// The continuations that the outbox uses.
+    pub(crate) uses: Vec<ContinuationId>,
+    /// The call of the model that it waits for.
+    pub(crate) model_call: Option<u64>,
+    /// Whether it waits for policy.
+    pub(crate) is_authorizing: bool,
+    pub(crate) executor: Option<Executor>,
+}
+
+/// Which process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ProcessId(pub(crate) u32);
+
+/// An input for which a process loads a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    pub(crate) slot: Slot,
+    pub(crate) input: Input,
+    pub(crate) tries: u32,
+}
+
+/// An executor at work: calls that wait for their turn, and those whose end it awaits.
+pub(crate) struct Executor {
+    pub(crate) batch: Vec<CallIndex>,
+    pub(crate) waiting: VecDeque<CallIndex>,
+    pub(crate) open: Vec<CallIndex>,
+    pub(crate) limit: usize,
+}
+
+impl Process {
+    pub(crate) fn new(id: ProcessId, run: Run, opening: Opening) -> Self {
+        Self {
+            id,
+            slot: opening.slot,
+            conductor: Conductor::new(run),
+            origin: Some(opening),
+            uses: Vec::new(),
+            model_call: None,
+            is_authorizing: false,
+            executor: None,
+        }
+    }
+
+    pub(crate) fn run(&self) -> &Run {
+        self.conductor.run()
+    }
+}
+
+impl Executor {
+    pub(crate) fn close(&mut self, call: CallIndex) {
+        self.open.retain(|open| *open != call);
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.open.is_empty() && self.waiting.is_empty()
+    }
+}

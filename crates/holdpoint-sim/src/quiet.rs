@@ -1,0 +1,73 @@
+//! The end of every world: faults stop, people and workers do their part, and every run must come to its end.
+
+use holdpoint_core::{Input, PauseReason, Phase};
+
+use crate::checks::Seen;
+use crate::disk::Slot;
+use crate::script;
+use crate::world::{Faults, World};
+
+/// More than any small world needs.
+const ROUNDS_MAX: u32 = 400;
+
+impl World {
+    pub(crate) fn calm_down(&mut self) {
+        self.faults = Faults::Off;
+        self.note(|| "--- faults stop".to_owned());
+        for _ in 0..ROUNDS_MAX {
+            if !self.arrivals.is_empty() {
+                self.deliver();
+                continue;
+            }
+            if !self.help_on() {
+                break;
+            }
+        }
+        self.checks.see(&Seen::Quiet, &self.disk);
+    }
+
+    /// Does for each run what it waits for. Returns whether there was something to do.
+    fn help_on(&mut self) -> bool {
+        self.now = self.now.plus_ms(1);
+        let ids: Vec<_> = self.processes.keys().copied().collect();
+        for id in ids {
+            let Some(process) = self.processes.remove(&id) else { continue };
+            let slot = process.slot;
+            if process.conductor.durable() < self.disk.log(slot).revision() {
+                self.note(|| format!("{id:?} was overtaken and notices at last"));
+                continue;
+            }
+            self.drive(process);
+            if self.arrivals.is_empty() && self.processes.remove(&id).is_some() {
+                self.note(|| format!("{id:?} is stuck"));
+                self.checks.see(&Seen::Stuck { slot }, &self.disk);
+            }
+        }
+        let slots: Vec<Slot> = self.disk.slots().collect();
+        for slot in slots {
+            self.help_run(slot);
+        }
+        !self.arrivals.is_empty()
+    }
+
+    fn help_run(&mut self, slot: Slot) {
+        if self.processes.values().any(|process| process.slot == slot) {
+            return;
+        }
+        let run = self.disk.log(slot).run().clone();
+        let input = match run.phase() {
+            Phase::New => match self.imports.get(&slot) {
+                Some(import) => Some(Input::Imported(import.snapshot.clone())),
+                None => Some(script::started(&mut self.random)),
+            },
+            Phase::Between | Phase::Working(_) => Some(Input::Recovered),
+            Phase::Paused(PauseReason::AwaitingToolConfirmation) => self.proper_answers(&run),
+            Phase::Paused(PauseReason::AwaitingToolResults) => self.proper_results(slot, &run),
+            Phase::Failed(..) => Some(Input::Retried),
+            Phase::Ended(_) => None,
+        };
+        if let Some(input) = input {
+            self.send_open(slot, input);
+        }
+    }
+}

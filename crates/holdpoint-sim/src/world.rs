@@ -1,0 +1,229 @@
+//! One world: a disk, processes, a clock, and everything that can go wrong, all from one seed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use holdpoint_core::{Cancelled, Input, Run, RunId, Snapshot, Timestamp, ToolResult, Turn};
+
+use crate::arrivals::{Arrival, Word};
+use crate::checks::{Checks, Seen, Violation};
+use crate::coverage::Coverage;
+use crate::disk::{Disk, Slot};
+use crate::history::{History, Standing};
+use crate::process::{Process, ProcessId};
+use crate::random::Random;
+use crate::script;
+use crate::stored;
+use crate::tools;
+
+/// Whether a readable account is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracing {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
+}
+
+/// What came of one seed.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The invariants that did not hold.
+    pub violations: Vec<Violation>,
+    /// Which inputs met which states.
+    pub coverage: Coverage,
+    /// The account, if one was kept.
+    pub trace: Vec<String>,
+    /// How many events became durable.
+    pub events: u64,
+}
+
+/// Whether anything goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Faults {
+    On,
+    Off,
+}
+
+/// A paused run on its way into another store.
+pub(crate) struct Import {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) exported: Run,
+    pub(crate) history: History,
+}
+
+/// All there is.
+pub(crate) struct World {
+    pub(crate) random: Random,
+    pub(crate) now: Timestamp,
+    pub(crate) faults: Faults,
+    pub(crate) disk: Disk,
+    pub(crate) processes: BTreeMap<ProcessId, Process>,
+    pub(crate) processes_made: u32,
+    pub(crate) arrivals: Vec<Arrival>,
+    pub(crate) imports: HashMap<Slot, Import>,
+    pub(crate) worked: HashMap<(Slot, (Turn, usize)), Arc<ToolResult>>,
+    pub(crate) checks: Checks,
+    pub(crate) coverage: Coverage,
+    serial: u64,
+    trace: Option<Vec<String>>,
+}
+
+/// Makes the world of a seed and lets it run to its end.
+pub fn simulate(seed: u64, tracing: Tracing) -> Report {
+    let mut world = World::new(seed, tracing);
+    let steps = 30 + world.random.below(170);
+    for _ in 0..steps {
+        world.step();
+    }
+    world.calm_down();
+    world.report()
+}
+
+impl World {
+    fn new(seed: u64, tracing: Tracing) -> Self {
+        let mut world = Self {
+            random: Random::from_seed(seed),
+            now: Timestamp(1_000_000_000),
+            faults: Faults::On,
+            disk: Disk::default(),
+            processes: BTreeMap::new(),
+            processes_made: 0,
+            arrivals: Vec::new(),
+            imports: HashMap::new(),
+            worked: HashMap::new(),
+            checks: Checks::new(),
+            coverage: Coverage::default(),
+            serial: 1,
+            trace: (tracing == Tracing::On).then(Vec::new),
+        };
+        let runs = if world.random.percent(35) { 2 } else { 1 };
+        for number in 0..runs {
+            let slot = world.disk.add(RunId::new(format!("run_{number}")), History::default());
+            let started = script::started(&mut world.random);
+            world.send_open(slot, started);
+        }
+        world
+    }
+
+    fn report(self) -> Report {
+        let events = self.disk.slots().map(|slot| self.disk.log(slot).revision().0).sum();
+        Report {
+            violations: self.checks.violations,
+            coverage: self.coverage,
+            trace: self.trace.unwrap_or_default(),
+            events,
+        }
+    }
+
+    pub(crate) fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    pub(crate) fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
+        let now = self.now;
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{:>9} {}", now.0 / 1000, line()));
+        }
+    }
+
+    /// Looks now and then at what an operator would read of something.
+    pub(crate) fn inspect(&mut self, what: &'static str, thing: &impl Debug) {
+        if self.random.percent(3) {
+            self.checks.see(&Seen::Printed { what, text: &format!("{thing:?}") }, &self.disk);
+        }
+    }
+
+    fn step(&mut self) {
+        self.now = self.now.plus_ms(1 + self.random.below(3000) as u64);
+        let slots: Vec<Slot> = self.disk.slots().collect();
+        let slot = *self.random.pick(&slots);
+        match self.random.weighted(&[120, 18, 12, 4, 2, 1, 6, 9, 4, 1, 12]) {
+            0 => self.deliver(),
+            1 => self.send_answers(slot),
+            2 => self.send_results(slot),
+            3 => self.send_open(slot, Input::Elapsed),
+            4 => self.now = self.now.plus_ms(61_000),
+            5 => self.send_cancel(slot),
+            6 => self.send_retry(slot),
+            7 => self.send_takeover(slot),
+            8 => self.kill_one(),
+            9 => self.send_import(slot),
+            _ => self.probe(slot),
+        }
+    }
+
+    fn standing(&self, slot: Slot) -> Standing {
+        self.disk.log(slot).history.standing
+    }
+
+    fn send_answers(&mut self, slot: Slot) {
+        if self.standing(slot) == Standing::Paused || self.random.percent(10) {
+            let run = self.disk.log(slot).run().clone();
+            let input = self.anyones_answers(&run);
+            self.send_open(slot, input);
+        }
+    }
+
+    fn send_results(&mut self, slot: Slot) {
+        if self.standing(slot) == Standing::Paused || self.random.percent(10) {
+            let run = self.disk.log(slot).run().clone();
+            let input = self.anyones_results(slot, &run);
+            self.send_open(slot, input);
+        }
+    }
+
+    fn send_cancel(&mut self, slot: Slot) {
+        let holder = self.processes.values().find(|process| process.slot == slot).map(|process| process.id);
+        match holder {
+            Some(holder) if self.random.percent(50) => self.send(holder, Word::Cancel),
+            Some(_) | None => {
+                let actor = tools::person(self.random.below(6));
+                self.send_open(slot, Input::Cancelled(Cancelled { actor, reason: Some("enough".into()) }));
+            }
+        }
+    }
+
+    fn send_retry(&mut self, slot: Slot) {
+        if self.standing(slot) == Standing::Failed || self.random.percent(5) {
+            self.send_open(slot, Input::Retried);
+        }
+    }
+
+    /// The lease of the holder lapsed, or it only seems so.
+    fn send_takeover(&mut self, slot: Slot) {
+        let is_held = self.processes.values().any(|process| process.slot == slot);
+        if !is_held || self.random.percent(25) {
+            self.send_open(slot, Input::Recovered);
+        }
+    }
+
+    fn kill_one(&mut self) {
+        let ids: Vec<ProcessId> = self.processes.keys().copied().collect();
+        if ids.is_empty() {
+            return;
+        }
+        let id = *self.random.pick(&ids);
+        if let Some(process) = self.processes.remove(&id) {
+            self.crash(process);
+        }
+    }
+
+    fn send_import(&mut self, from: Slot) {
+        let log = self.disk.log(from);
+        if log.run().continuation().is_none() || !self.imports.is_empty() {
+            return;
+        }
+        let snapshot = Arc::new(stored::exported(log.run()));
+        let (exported, history) = (log.run().clone(), log.history.exported());
+        let slot = self.disk.add(exported.id().clone(), History::default());
+        self.imports.insert(slot, Import { snapshot: Arc::clone(&snapshot), exported, history });
+        self.send_open(slot, Input::Imported(snapshot));
+    }
+}
