@@ -72,7 +72,7 @@ impl World {
     /// Returns whether the executor waits for it now.
     fn begin(&mut self, process: &mut Process, call: CallIndex) -> bool {
         let recheck = self.recheck(process, call);
-        let began = self.feed(process, Input::Began(Began { call, recheck }));
+        let began = self.feed(process, Input::Began(Began { call, recheck, after: None }));
         began.is_ok() && matches!(process.run().call(call).map(|call| &call.state), Some(CallState::Running { .. }))
     }
 
@@ -92,7 +92,7 @@ impl World {
         let recheck = self.recheck(process, call);
         match self.random.below(3) {
             0 => {
-                let _ = self.feed(process, Input::Began(Began { call, recheck }));
+                let _ = self.feed(process, Input::Began(Began { call, recheck, after: None }));
             }
             1 => {
                 let _ = self.feed(process, Input::Deferred(Deferred { call, recheck }));

@@ -74,7 +74,7 @@ impl World {
             3 => reply(random),
             4 => Input::ModelFailed(ModelFailed { detail: "the provider is away".into() }),
             5 => Input::Authorized(Authorized { decisions: vec![(call, tools::decide(random))] }),
-            6 => Input::Began(Began { call, recheck: any_recheck(random) }),
+            6 => Input::Began(Began { call, recheck: any_recheck(random), after: None }),
             7 => Input::Deferred(Deferred { call, recheck: any_recheck(random) }),
             8 => {
                 let attempt = random.percent(70).then(|| Attempt(u32::try_from(random.below(3)).unwrap_or(0)));

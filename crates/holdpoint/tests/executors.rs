@@ -163,6 +163,38 @@ async fn a_hook_that_fails_after_its_tool_ran_keeps_the_tools_result() {
     assert_eq!((done.text().as_deref(), counter.count()), (Some("done"), 1));
 }
 
+fn twice() -> Arc<dyn holdpoint::tools::Around> {
+    around_fn(|_, next| {
+        Box::pin(async move {
+            next.run().await?;
+            next.run().await
+        })
+    })
+}
+
+#[tokio::test]
+async fn a_hook_may_run_again_what_may_be_repeated_and_each_time_is_an_attempt() {
+    let counter = Counter::default();
+    let (builder, _) = asking(&[("a", "work", "{}"), ("b", "work", "{}")]);
+    let agent = builder.tool(echo("work", &counter).repeat(holdpoint::Repeat::Safe)).around(twice()).build().unwrap();
+    let result = agent.chat("go").await.unwrap();
+    assert_eq!((counter.count(), result.tool_executions()), (4, 4));
+    assert_eq!(result.records()[0].attempts.0, 2);
+    let events = agent.runner().events(result.run_id(), holdpoint_core::Revision(0)).await.unwrap();
+    let started = events.iter().filter(|event| event["event"] == "tool_started").count();
+    assert_eq!(started, 4, "every attempt has its intent");
+}
+
+#[tokio::test]
+async fn a_hook_that_runs_again_what_may_not_be_repeated_has_failed() {
+    let counter = Counter::default();
+    let (builder, _) = asking(&[("a", "work", "{}")]);
+    let agent = builder.tool(echo("work", &counter)).around(twice()).build().unwrap();
+    let result = agent.chat("go").await.unwrap();
+    assert_eq!((result.stop_reason().as_str(), counter.count()), ("hook_failed", 1));
+    assert_eq!(result.records()[0].progress.as_str(), "succeeded");
+}
+
 #[tokio::test]
 async fn a_hook_may_answer_in_the_tools_place() {
     let counter = Counter::default();

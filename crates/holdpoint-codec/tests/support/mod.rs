@@ -56,8 +56,8 @@ pub(crate) fn story() -> Story {
     telling.tell(inputs::delivered("mail", ToolResult::success("sent")));
     telling.tell(inputs::second_reply());
     telling.tell(inputs::allowed());
-    telling.tell(Input::Began(Began { call: CallIndex(0), recheck: None }));
-    telling.tell(Input::Began(Began { call: CallIndex(1), recheck: None }));
+    telling.tell(Input::Began(Began { call: CallIndex(0), recheck: None, after: None }));
+    telling.tell(Input::Began(Began { call: CallIndex(1), recheck: None, after: None }));
     telling.tell(inputs::returned(1));
     telling.tell(Input::Recovered);
     let in_doubt = telling.run.clone();

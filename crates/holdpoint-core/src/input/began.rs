@@ -1,7 +1,7 @@
 //! An executor is about to start a call: the hooks let it through, the tool has not started.
 
 use crate::planted::{self, Bug};
-use crate::{CallIndex, CallState, Decision, Event, Failure, Phase, Rejection, Run, Stage, Timestamp, Work};
+use crate::{Attempt, CallIndex, CallState, Decision, Event, Failure, Phase, Rejection, Run, Stage, Timestamp, Work};
 
 /// A call that is about to start.
 #[derive(Clone, Debug)]
@@ -10,10 +10,15 @@ pub struct Began {
     pub call: CallIndex,
     /// What policy said when it was asked again.
     pub recheck: Option<Decision>,
+    /// The attempt that ended just now, when a hook starts the call once more. Only for tools that may be repeated.
+    pub after: Option<Attempt>,
 }
 
 pub(super) fn decide(run: &Run, began: Began, now: Timestamp) -> Result<Vec<Event>, Rejection> {
-    run.expect_executable(began.call, "began")?;
+    match began.after {
+        None => run.expect_executable(began.call, "began")?,
+        Some(attempt) => run.expect_repeatable(began.call, attempt)?,
+    }
     if let Some(revoked) = revoked(began.call, began.recheck, now) {
         return Ok(vec![revoked]);
     }
@@ -32,6 +37,19 @@ pub(super) fn revoked(call: CallIndex, recheck: Option<Decision>, now: Timestamp
 }
 
 impl Run {
+    /// A hook may start a call again whose attempt it saw end, without anything in between.
+    fn expect_repeatable(&self, index: CallIndex, ended: Attempt) -> Result<(), Rejection> {
+        let not_expected = Rejection::NotExpected { input: "began" };
+        match self.phase {
+            Phase::Working(Work::Calls) if self.stopping.is_none() => {}
+            Phase::Working(Work::Calls) | Phase::Failed(Failure::HookFailed, _) => return Err(Rejection::Stopping),
+            _ => return Err(not_expected),
+        }
+        let call = self.call(index).ok_or(not_expected.clone())?;
+        let may_repeat = call.tool.as_ref().is_some_and(|facts| facts.repeat.may_repeat());
+        if may_repeat && self.is_running(index, ended) { Ok(()) } else { Err(not_expected) }
+    }
+
     pub(super) fn expect_executable(&self, index: CallIndex, input: &'static str) -> Result<(), Rejection> {
         match self.phase {
             Phase::Working(Work::Calls) if self.stopping.is_none() => {}

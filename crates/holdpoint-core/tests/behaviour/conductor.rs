@@ -17,7 +17,7 @@ fn working(script: &str) -> Conductor {
 }
 
 fn began(call: u32) -> Input {
-    Input::Began(Began { call: CallIndex(call), recheck: None })
+    Input::Began(Began { call: CallIndex(call), recheck: None, after: None })
 }
 
 fn authorized(decisions: &[(u32, &str)]) -> Input {

@@ -139,7 +139,7 @@ fn reply() -> Input {
 }
 
 fn began(call: u32) -> Input {
-    Input::Began(Began { call: CallIndex(call), recheck: None })
+    Input::Began(Began { call: CallIndex(call), recheck: None, after: None })
 }
 
 fn returned(call: u32, result: ToolResult) -> Input {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use holdpoint_core::{
-    Began, CallIndex, CallState, Code, Deferred, HookFailed, Input, Outcome, Rejection, Returned, Settlement, Step,
+    CallIndex, CallState, Code, Deferred, HookFailed, Input, Outcome, Rejection, Returned, Settlement, Step,
     ToolResult,
 };
 use holdpoint_tools::{Batch, BatchCall};
@@ -114,8 +114,9 @@ impl Driver {
 
     fn take(&mut self, report: Report, waiting: &mut Waiting) -> Result<(), Interrupted> {
         match report {
-            Report::Begin { call, recheck, reply } => {
-                let grant = match self.feed(Input::Began(Began { call, recheck })) {
+            Report::Begin { began, reply } => {
+                let call = began.call;
+                let grant = match self.feed(Input::Began(began)) {
                     Ok(_) if self.is_running(call) => {
                         waiting.insert(call, reply);
                         return Ok(());

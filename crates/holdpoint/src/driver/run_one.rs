@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint_codec::{Context, idempotency_key};
 use holdpoint_core::{
-    Attempt, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Returned, Run, RunId, Settings, Settlement, ToolFacts,
+    Attempt, Began, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Returned, Run, RunId, Settings, Settlement, ToolFacts,
     ToolResult, Turn,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
@@ -22,7 +22,7 @@ use crate::stream::{StreamEvent, StreamSender};
 /// What a call tells the driver.
 pub(super) enum Report {
     /// The hooks let it through: may its tool start?
-    Begin { call: CallIndex, recheck: Option<Decision>, reply: oneshot::Sender<Grant> },
+    Begin { began: Began, reply: oneshot::Sender<Grant> },
     /// Somebody outside is to run it.
     Defer { call: CallIndex, recheck: Option<Decision> },
     /// It has its result. Without an attempt its tool did not start.
@@ -131,6 +131,14 @@ impl Attempted {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = begun;
     }
 
+    /// The attempt that ended, if one did.
+    fn ended(&self) -> Option<Attempt> {
+        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Begun::Started(attempt, Some(_)) => Some(attempt),
+            Begun::Started(_, None) | Begun::No | Begun::Revoked => None,
+        }
+    }
+
     fn take(&self) -> Begun {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -144,9 +152,14 @@ impl Calls {
         (tool, call, place): (&Arc<dyn Tool>, &ToolCall, &Place),
         attempted: &Attempted,
     ) -> Result<Settlement, HookError> {
-        let recheck = self.recheck(prepared).await;
+        // A hook that runs what is inside it again starts a new attempt; policy was asked for the first one.
+        let after = attempted.ended();
+        if after.is_some() && !prepared.tool.repeat.may_repeat() {
+            return Err(HookError::new("a hook ran a call again that may not be repeated"));
+        }
+        let recheck = if after.is_none() { self.recheck(prepared).await } else { None };
         let (reply, granted) = oneshot::channel();
-        self.report(Report::Begin { call: index, recheck, reply });
+        self.report(Report::Begin { began: Began { call: index, recheck, after }, reply });
         let attempt = match granted.await {
             Ok(Grant::Start(attempt)) => attempt,
             // The call is settled, or stays as it is: hooks pass the interruption on.
@@ -188,7 +201,12 @@ impl Calls {
             }
             Err(error) if error.fault() == HookFault::Interrupted => match begun {
                 Begun::Revoked => Ran::Done,
-                Begun::No | Begun::Started(..) => Ran::Stop,
+                // The run stops before the next attempt: what the last one gave stands.
+                Begun::Started(attempt, Some(settlement)) => {
+                    self.report(Report::End { call, attempt: Some(attempt), settlement });
+                    Ran::Stop
+                }
+                Begun::No | Begun::Started(_, None) => Ran::Stop,
             },
             Err(error) => {
                 let returned = match begun {

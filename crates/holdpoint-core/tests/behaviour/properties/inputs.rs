@@ -178,7 +178,7 @@ fn executed(run: &Run, call: CallIndex, dice: &mut Dice) -> Input {
         (4, true) => Input::Recovered,
         (_, true) => returned(Some(attempts), result(dice)),
         (4, false) => Input::Deferred(Deferred { call, recheck }),
-        (_, false) => Input::Began(Began { call, recheck }),
+        (_, false) => Input::Began(Began { call, recheck, after: None }),
     }
 }
 

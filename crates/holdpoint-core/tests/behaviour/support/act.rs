@@ -152,7 +152,7 @@ impl Stage {
         match verb {
             "begins" => {
                 let recheck = self.recheck(id, policy);
-                drop(self.feed(Input::Began(Began { call, recheck })));
+                drop(self.feed(Input::Began(Began { call, recheck, after: None })));
             }
             "defers" => {
                 let recheck = self.recheck(id, policy);
@@ -171,7 +171,7 @@ impl Stage {
                 let running = matches!(self.run().calls()[call.as_usize()].state, CallState::Running { .. });
                 if !running && attempt.is_none() {
                     let recheck = self.recheck(id, "");
-                    if self.feed(Input::Began(Began { call, recheck })).is_err() {
+                    if self.feed(Input::Began(Began { call, recheck, after: None })).is_err() {
                         return;
                     }
                 }
