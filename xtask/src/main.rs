@@ -1,4 +1,5 @@
-//! Checks of the workspace that no lint knows: `cargo xtask tidy`.
+//! Checks of the workspace that no lint knows: `cargo xtask tidy`; and `cargo xtask samples`, which copies the
+//! examples into the documents.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::path::Path;
@@ -12,13 +13,31 @@ fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
-        _ => bail!("usage: cargo xtask tidy"),
+        ["samples"] => copy_samples(),
+        _ => bail!("usage: cargo xtask tidy | samples"),
     }
 }
 
+fn root() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")
+}
+
+fn copy_samples() -> Result<ExitCode> {
+    let tree = tidy::Tree::read(root()?)?;
+    for document in tree.files.iter().filter(|file| file.path.ends_with(".md")) {
+        let path = root()?.join(&document.path);
+        let text = std::fs::read_to_string(&path)?;
+        let (filled, _) = tidy::samples::fill(&text, |sample| tidy::samples::source(&tree, sample));
+        if filled != text {
+            std::fs::write(&path, filled)?;
+            println!("{}", document.path);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn run_tidy() -> Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?;
-    let tree = tidy::Tree::read(root)?;
+    let tree = tidy::Tree::read(root()?)?;
     let findings = tidy::check(&tree);
     for note in &findings.notes {
         println!("note: {note}");

@@ -10,6 +10,7 @@ mod invariants;
 mod links;
 mod manifests;
 mod paths;
+pub(crate) mod samples;
 mod scenarios;
 mod sizes;
 mod stubs;
@@ -48,7 +49,7 @@ pub(crate) struct Findings {
 
 /// Applies every rule.
 pub(crate) fn check(tree: &Tree) -> Findings {
-    let rules: [fn(&Tree) -> Vec<Problem>; 11] = [
+    let rules: [fn(&Tree) -> Vec<Problem>; 12] = [
         unreadable,
         direction::check,
         bans::check,
@@ -60,6 +61,7 @@ pub(crate) fn check(tree: &Tree) -> Findings {
         codes::check,
         scenarios::check,
         invariants::check,
+        samples::check,
     ];
     let mut problems: Vec<Problem> = rules.iter().flat_map(|rule| rule(tree)).collect();
     problems.sort();

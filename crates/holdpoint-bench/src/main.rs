@@ -1,10 +1,13 @@
 //! Benchmarks: each prints JSON lines, with the bound that it is held against and, where there is one, the plain
 //! alternative measured in the same run.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod calls;
 mod continuation;
+mod instructions;
 mod memory;
 mod parts;
+mod plot;
 mod turn;
 
 use std::alloc::System;
@@ -25,6 +28,9 @@ struct Arguments {
     /// How often; more is steadier.
     #[arg(long, default_value_t = 2_000)]
     iterations: u32,
+    /// For `spin`: how many calls each run has.
+    #[arg(long, default_value_t = 1, hide = true)]
+    calls: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -37,15 +43,32 @@ enum Bench {
     Continuation,
     /// What a paused run holds in the memory store.
     Memory,
-    /// All of them.
+    /// Instructions of a run, counted by valgrind's callgrind.
+    Instructions,
+    /// Draws JSON lines from standard input as an SVG.
+    Plot,
+    /// Runs and measures nothing, for profilers.
+    Spin,
+    /// Turn, calls, continuation and memory.
     All,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let wanted = |bench| arguments.bench == bench || arguments.bench == Bench::All;
+    match arguments.bench {
+        Bench::Instructions => return instructions::measure(),
+        Bench::Plot => {
+            print!("{}", plot::draw(&std::io::read_to_string(std::io::stdin())?));
+            return Ok(());
+        }
+        Bench::Turn | Bench::Calls | Bench::Continuation | Bench::Memory | Bench::Spin | Bench::All => {}
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
+        if arguments.bench == Bench::Spin {
+            turn::spin(arguments.calls, arguments.iterations).await?;
+        }
         if wanted(Bench::Turn) {
             turn::measure(arguments.iterations).await?;
         }

@@ -18,6 +18,15 @@ pub(crate) async fn measure(iterations: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Runs without measuring.
+pub(crate) async fn spin(calls: usize, iterations: u32) -> anyhow::Result<()> {
+    let agent = agent(calls, Says::Allow)?;
+    for _ in 0..iterations {
+        agent.chat("go").await?;
+    }
+    Ok(())
+}
+
 pub(crate) async fn cpu_per_run(calls: usize, iterations: u32) -> anyhow::Result<f64> {
     let agent = agent(calls, Says::Allow)?;
     for _ in 0..iterations / 10 + 1 {

@@ -1,4 +1,5 @@
 //! The `holdpoint` command: the only place where parts are chosen, and the only one that prints.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod sample;
 mod test_command;

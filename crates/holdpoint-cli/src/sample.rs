@@ -103,7 +103,7 @@ fn converse() -> anyhow::Result<()> {
         result.model_calls(),
         result.tool_executions(),
         usage.total(),
-        result.stop_reason()
+        result.stop_reason().map_or_else(|| "nothing".to_owned(), |stop| stop.to_string())
     );
     println!("Next: read README.md, or run `holdpoint test scenarios`.");
     Ok(())

@@ -22,7 +22,7 @@ pub(crate) struct Tree {
 
 /// One text file.
 pub(crate) struct File {
-    pub(super) path: String,
+    pub(crate) path: String,
     pub(super) text: String,
     /// Its tokens, if it is Rust.
     pub(super) code: Option<Code>,
