@@ -4,6 +4,7 @@
 
 mod calls;
 mod continuation;
+mod hooks;
 mod instructions;
 mod memory;
 mod parts;
@@ -43,13 +44,15 @@ enum Bench {
     Continuation,
     /// What a paused run holds in the memory store.
     Memory,
+    /// Hooks around a call.
+    Hooks,
     /// Instructions of a run, counted by valgrind's callgrind.
     Instructions,
     /// Draws JSON lines from standard input as an SVG.
     Plot,
     /// Runs and measures nothing, for profilers.
     Spin,
-    /// Turn, calls, continuation and memory.
+    /// Turn, calls, continuation, memory and hooks.
     All,
 }
 
@@ -62,7 +65,7 @@ fn main() -> anyhow::Result<()> {
             print!("{}", plot::draw(&std::io::read_to_string(std::io::stdin())?));
             return Ok(());
         }
-        Bench::Turn | Bench::Calls | Bench::Continuation | Bench::Memory | Bench::Spin | Bench::All => {}
+        Bench::Turn | Bench::Calls | Bench::Continuation | Bench::Memory | Bench::Hooks | Bench::Spin | Bench::All => {}
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -80,6 +83,9 @@ fn main() -> anyhow::Result<()> {
         }
         if wanted(Bench::Memory) {
             memory::measure(ALLOCATOR).await?;
+        }
+        if wanted(Bench::Hooks) {
+            hooks::measure().await?;
         }
         Ok(())
     })

@@ -28,7 +28,7 @@ pub(crate) fn run(args: TestArgs) -> ExitCode {
     let summary = Summary::of(&reports);
     if !args.json {
         let Summary { held, failed, not_scenarios } = summary;
-        let _ = writeln!(io::stderr(), "{held} held, {failed} failed, {not_scenarios} are not scenarios");
+        let _ = writeln!(io::stderr(), "{held} held, {failed} failed, {not_scenarios} unreadable");
     }
     ExitCode::from(summary.exit_code())
 }

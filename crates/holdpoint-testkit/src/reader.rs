@@ -138,7 +138,19 @@ impl<'n> Fields<'n> {
     pub(crate) fn required<T>(&mut self, key: &'static str, read: impl FnOnce(&At<'n>) -> Read<T>) -> Read<T> {
         match self.take(key) {
             Some(at) => read(&at),
-            None => Err(self.at.problem(format!("`{key}` is missing"))),
+            None => Err(self.missing(key)),
+        }
+    }
+
+    /// A key that is missing may only be misspelt.
+    fn missing(&self, key: &'static str) -> Problem {
+        let misspelt = self.entries.iter().find(|(found, _)| nearest(&found.text, &[key]).is_some());
+        match misspelt {
+            Some((found, at)) => {
+                let message = format!("unknown key `{}`; hint: did you mean `{key}`?", found.text);
+                Problem::new(found.line, at.path.clone(), message)
+            }
+            None => self.at.problem(format!("`{key}` is missing")),
         }
     }
 
