@@ -7,19 +7,24 @@ mod tests;
 use std::any::Any;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use holdpoint_core::{Code, Outcome, Settlement, Source, ToolResult};
+use holdpoint_codec::Context;
+use holdpoint_core::{Arguments, Attempt, Code, IdempotencyKey, Outcome, Settlement, Source, ToolResult};
 use thiserror::Error;
+use tokio::time::Instant;
 
-use crate::{ToolCall, ToolDefinition};
-use patience::Patience;
+use crate::{Extensions, ToolCall, ToolDefinition, ToolMetadata};
+use patience::{Held, Patience};
 
 /// How long a call may be held by hooks at a stretch.
 pub const HOOK_WAIT_MS_MAX: u64 = 60_000;
+
+const HOOK_WAIT: Duration = Duration::from_millis(HOOK_WAIT_MS_MAX);
 
 /// A hook. It sees the call, and runs what is inside it by [`Next::run`]: not at all (it answers itself), once, or again.
 ///
@@ -47,17 +52,18 @@ pub trait Around: Send + Sync {
     async fn around(&self, call: &AroundCall, next: Next<'_>) -> Result<Settlement, HookError>;
 }
 
-/// What a hook sees.
-#[derive(Clone, Debug)]
+/// What a hook sees: the tool, the call, and how long the call may still be held.
+#[derive(Debug)]
 pub struct AroundCall {
     definition: Arc<ToolDefinition>,
     call: ToolCall,
+    held_since: Mutex<Option<Instant>>,
 }
 
 impl AroundCall {
     /// A call of a tool.
     pub fn new(definition: Arc<ToolDefinition>, call: ToolCall) -> Self {
-        Self { definition, call }
+        Self { definition, call, held_since: Mutex::new(None) }
     }
 
     /// What is known of the tool.
@@ -65,9 +71,46 @@ impl AroundCall {
         &self.definition
     }
 
-    /// The call: arguments, context, attempt, idempotency key.
+    /// What executors, policies and recovery know of the tool.
+    pub fn metadata(&self) -> &ToolMetadata {
+        &self.definition.metadata
+    }
+
+    /// The call itself.
     pub fn call(&self) -> &ToolCall {
         &self.call
+    }
+
+    /// The canonical arguments.
+    pub fn arguments(&self) -> &Arguments {
+        self.call.arguments()
+    }
+
+    /// What the application gave along.
+    pub fn context(&self) -> &Context {
+        self.call.context()
+    }
+
+    /// The attempt that is next when the hooks are entered.
+    pub fn attempt(&self) -> Attempt {
+        self.call.attempt()
+    }
+
+    /// Equal over attempts.
+    pub fn idempotency_key(&self) -> &IdempotencyKey {
+        self.call.idempotency_key()
+    }
+
+    /// The moment by which hooks must let the call through, or let go of it when its tool has run: they may hold it for
+    /// [`HOOK_WAIT_MS_MAX`] at a stretch.
+    pub fn deadline(&self) -> Instant {
+        let held_since = *self.held_since.lock().unwrap_or_else(PoisonError::into_inner);
+        held_since.unwrap_or_else(Instant::now) + HOOK_WAIT
+    }
+
+    /// A stretch of being held begins.
+    fn held_from(&self, now: Instant) {
+        *self.held_since.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
     }
 
     /// A result in the tool's place.
@@ -78,17 +121,27 @@ impl AroundCall {
 
     /// A refusal on purpose, such as `rate_limited` or `circuit_open`: a failed result that the model sees.
     pub fn refused(&self, code: Code, text: impl Into<Arc<str>>) -> Settlement {
-        refused(code, text)
+        Settlement {
+            outcome: Outcome::Failed,
+            code: Some(code),
+            source: Some(Source::Hook),
+            result: Arc::new(ToolResult::error(text)),
+            latency_us: 0,
+        }
+    }
+
+    /// The refusal of a call that waited until its [`AroundCall::deadline`]: `rate_limited`.
+    pub fn waited_too_long(&self) -> Settlement {
+        let seconds = HOOK_WAIT_MS_MAX / 1000;
+        let text = format!("The call waited longer than {seconds} s to be let through. It was not executed.");
+        self.refused(Code::RateLimited, text)
     }
 }
 
-fn refused(code: Code, text: impl Into<Arc<str>>) -> Settlement {
-    Settlement {
-        outcome: Outcome::Failed,
-        code: Some(code),
-        source: Some(Source::Hook),
-        result: Arc::new(ToolResult::error(text)),
-        latency_us: 0,
+impl Clone for AroundCall {
+    fn clone(&self) -> Self {
+        let held_since = *self.held_since.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { definition: Arc::clone(&self.definition), call: self.call.clone(), held_since: Mutex::new(held_since) }
     }
 }
 
@@ -137,12 +190,15 @@ impl HookError {
 pub struct Next<'a> {
     rest: &'a [Arc<dyn Around>],
     call: &'a AroundCall,
+    extensions: &'a Extensions,
     innermost: &'a dyn Innermost,
 }
 
 /// What the driver puts inside all hooks: it commits the intent and invokes the tool.
 trait Innermost: Send + Sync {
-    fn run(&self) -> HookFuture<'_>;
+    fn run(&self, extensions: Extensions) -> HookFuture<'_>;
+
+    fn was_entered(&self) -> bool;
 }
 
 /// What a hook's closure returns.
@@ -152,13 +208,24 @@ impl<'a> Next<'a> {
     /// Runs it.
     pub async fn run(self) -> Result<Settlement, HookError> {
         match self.rest.split_first() {
-            None => self.innermost.run().await,
+            None => self.innermost.run(self.extensions.clone()).await,
             Some((hook, rest)) => {
                 let inside = Next { rest, ..self };
                 let guarded = AssertUnwindSafe(async { hook.around(self.call, inside).await });
                 guarded.catch_unwind().await.unwrap_or_else(|payload| Err(caught(self.call, payload)))
             }
         }
+    }
+
+    /// Runs it so that the tool finds this value among the extensions of its call, by its type.
+    pub async fn run_with<T: Send + Sync + 'static>(self, value: T) -> Result<Settlement, HookError> {
+        let extensions = self.extensions.clone().with(value);
+        Next { extensions: &extensions, ..self }.run().await
+    }
+
+    /// Whether the hooks let the call through at least once, so that its tool may have taken effect.
+    pub fn has_begun(&self) -> bool {
+        self.innermost.was_entered()
     }
 }
 
@@ -187,6 +254,12 @@ impl Chain {
         Self { hooks: hooks.into() }
     }
 
+    /// These hooks and one more inside them.
+    #[must_use]
+    pub fn with(&self, hook: Arc<dyn Around>) -> Self {
+        Self { hooks: self.hooks.iter().cloned().chain([hook]).collect() }
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.hooks.is_empty()
@@ -197,35 +270,35 @@ impl Chain {
         self.hooks.len()
     }
 
-    /// Runs the hooks around `innermost`, which commits the intent and invokes the tool, each time it is called. Without
-    /// hooks this is `innermost` and nothing else.
+    /// Runs the hooks around `innermost`, which commits the intent and invokes the tool, each time it is called, with
+    /// what the hooks added to the call's extensions. Without hooks this is `innermost` and nothing else.
     ///
     /// Hooks that hold the call longer than [`HOOK_WAIT_MS_MAX`] at a stretch lose it: before the tool has run the call
-    /// is `rate_limited`, after it the tool's last settlement stands.
+    /// is `rate_limited`; after it a hook hangs, which is a failure.
     pub async fn run<F, Fut>(&self, call: &AroundCall, innermost: F) -> Result<Settlement, HookError>
     where
-        F: Fn() -> Fut + Send + Sync,
+        F: Fn(Extensions) -> Fut + Send + Sync,
         Fut: Future<Output = Result<Settlement, HookError>> + Send,
     {
+        let extensions = call.call.extensions();
         if self.hooks.is_empty() {
-            return innermost().await;
+            return innermost(extensions.clone()).await;
         }
-        let patience = Patience::new(std::time::Duration::from_millis(HOOK_WAIT_MS_MAX));
+        let patience = Patience::new(call);
         let inner = Watched { innermost, patience: &patience };
-        let next = Next { rest: &self.hooks, call, innermost: &inner };
+        let next = Next { rest: &self.hooks, call, extensions, innermost: &inner };
         tokio::select! {
             biased;
             result = next.run() => result,
-            last = patience.ran_out() => {
+            held = patience.ran_out() => {
                 tracing::warn!(tool = %call.definition.name, "hooks held a call for too long");
-                Ok(last.unwrap_or_else(|| refused(Code::RateLimited, waited_text())))
+                match held {
+                    Held::BeforeTheTool => Ok(call.waited_too_long()),
+                    Held::AfterTheTool => Err(HookError::new("a hook held a call for too long after its tool had ended")),
+                }
             }
         }
     }
-}
-
-fn waited_text() -> String {
-    format!("The call waited longer than {} s to be let through. It was not executed.", HOOK_WAIT_MS_MAX / 1000)
 }
 
 impl fmt::Debug for Chain {
@@ -236,23 +309,23 @@ impl fmt::Debug for Chain {
 
 struct Watched<'a, F> {
     innermost: F,
-    patience: &'a Patience,
+    patience: &'a Patience<'a>,
 }
 
 impl<F, Fut> Innermost for Watched<'_, F>
 where
-    F: Fn() -> Fut + Send + Sync,
+    F: Fn(Extensions) -> Fut + Send + Sync,
     Fut: Future<Output = Result<Settlement, HookError>> + Send,
 {
-    fn run(&self) -> HookFuture<'_> {
+    fn run(&self, extensions: Extensions) -> HookFuture<'_> {
         Box::pin(async move {
             let _inside = self.patience.enter();
-            let result = (self.innermost)().await;
-            if let Ok(settlement) = &result {
-                self.patience.keep(settlement);
-            }
-            result
+            (self.innermost)(extensions).await
         })
+    }
+
+    fn was_entered(&self) -> bool {
+        self.patience.was_entered()
     }
 }
 
@@ -272,6 +345,27 @@ where
     F: for<'a> Fn(&'a AroundCall, Next<'a>) -> HookFuture<'a> + Send + Sync + 'static,
 {
     Arc::new(FunctionHook(hook))
+}
+
+/// A hook around the executions of one tool, by its registered name; the others pass it by.
+pub fn around_tool(tool: &str, hook: Arc<dyn Around>) -> Arc<dyn Around> {
+    Arc::new(OneTool { tool: tool.into(), hook })
+}
+
+struct OneTool {
+    tool: Box<str>,
+    hook: Arc<dyn Around>,
+}
+
+#[async_trait]
+impl Around for OneTool {
+    async fn around(&self, call: &AroundCall, next: Next<'_>) -> Result<Settlement, HookError> {
+        if call.definition().name.as_str() == &*self.tool {
+            self.hook.around(call, next).await
+        } else {
+            next.run().await
+        }
+    }
 }
 
 struct FunctionHook<F>(F);

@@ -2,8 +2,8 @@
 //!
 //! A [`Tool`] is a definition and a body. A [`Registry`] finds tools by name and checks arguments against their
 //! schemas. An executor ([`Execute`]) decides when and where the calls of a turn run, and [`invoke`] runs one of them so
-//! that nothing a tool does can hurt its caller. Hooks ([`Around`]) wrap each execution. [`ToolExecutor`] is all of it
-//! without a model.
+//! that nothing a tool does can hurt its caller. Hooks ([`Around`]) wrap each execution; [`hooks`] has ready-made ones.
+//! [`ToolExecutor`] is all of it without a model.
 //!
 //! ```
 //! use holdpoint_tools::{ToolExecutor, tool};
@@ -23,6 +23,7 @@
 
 mod around;
 mod executors;
+pub mod hooks;
 mod invoke;
 mod output;
 mod registry;
@@ -33,7 +34,9 @@ mod testing;
 mod threads;
 mod tool;
 
-pub use around::{Around, AroundCall, Chain, HOOK_WAIT_MS_MAX, HookError, HookFault, HookFuture, Next, around_fn};
+pub use around::{
+    Around, AroundCall, Chain, HOOK_WAIT_MS_MAX, HookError, HookFault, HookFuture, Next, around_fn, around_tool,
+};
 pub use executors::{
     Batch, BatchCall, ChoiceError, Concurrent, DeferAll, Execute, Executors, Inline, Ran, RunOne, Threads,
     ToolConcurrency,

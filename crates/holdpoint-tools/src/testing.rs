@@ -20,6 +20,10 @@ pub(crate) fn arguments(tool: &str, text: &str) -> Arguments {
 }
 
 pub(crate) fn call(tool: &str, text: &str) -> ToolCall {
+    call_in(tool, text, Context::new())
+}
+
+pub(crate) fn call_in(tool: &str, text: &str, context: Context) -> ToolCall {
     let arguments = arguments(tool, text);
     let key = CallKey { run: RunId::new("r1"), turn: Turn(1), index: CallIndex(0) };
     ToolCall::new(CallFacts {
@@ -29,7 +33,7 @@ pub(crate) fn call(tool: &str, text: &str) -> ToolCall {
         idempotency_key: idempotency_key(&key.run, key.turn, key.index, arguments.digest()),
         key,
         arguments,
-        context: Arc::new(Context::new()),
+        context: Arc::new(context),
         attempt: Attempt(1),
     })
 }

@@ -13,8 +13,8 @@ use holdpoint_core::{
     ToolResult, Turn,
 };
 use holdpoint_tools::{
-    AroundCall, Batch, BatchCall, CallFacts, Chain, Execute, Executors, Invocation, Invoke, Place, Ran, Registry,
-    RunOne, Tool, ToolCall, ToolError, around_fn, invoke, raw_tool,
+    AroundCall, Batch, BatchCall, CallFacts, Chain, Execute, Executors, Extensions, Invocation, Invoke, Place, Ran,
+    Registry, RunOne, Tool, ToolCall, ToolError, around_fn, invoke, raw_tool,
 };
 use serde_json::json;
 
@@ -89,11 +89,11 @@ impl RunOne for Driver {
         let call = self.call(index);
         let tool = self.registry.find(call.tool().as_str()).expect("a registered tool");
         let around = AroundCall::new(Arc::clone(tool.definition()), call.clone());
-        let inside = || async {
+        let inside = |extensions: Extensions| async {
             self.log.lock().expect("no panic while it is held").push(format!("intent {index}"));
             Ok(invoke(Invocation {
                 tool: Arc::clone(tool.tool()),
-                call: call.clone(),
+                call: call.clone().with_extensions(extensions),
                 timeout: Duration::from_secs(30),
                 place: place.clone(),
                 output_bytes_max: 200_000,

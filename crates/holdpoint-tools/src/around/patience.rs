@@ -1,48 +1,59 @@
 //! Bounds how long hooks hold a call while the tool is not running.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use holdpoint_core::Settlement;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Counts the time since the tool last ran, or since the hooks were entered.
-pub(super) struct Patience {
-    limit: Duration,
+use super::AroundCall;
+
+/// Watches a call. The time that counts is the time since its tool last ended, or since the hooks were entered.
+pub(super) struct Patience<'a> {
+    call: &'a AroundCall,
     state: Mutex<State>,
     moved: Notify,
 }
 
+#[derive(Default)]
 struct State {
     inside: u32,
-    held_since: Instant,
-    last: Option<Settlement>,
+    entered: bool,
+}
+
+/// When the hooks held the call for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// They never let it through.
+    BeforeTheTool,
+    /// Its tool was started, and has ended.
+    AfterTheTool,
 }
 
 /// While this lives the tool runs, which has a limit of its own.
-pub(super) struct Inside<'a>(&'a Patience);
+pub(super) struct Inside<'a>(&'a Patience<'a>);
 
-impl Patience {
-    pub(super) fn new(limit: Duration) -> Self {
-        let state = State { inside: 0, held_since: Instant::now(), last: None };
-        Self { limit, state: Mutex::new(state), moved: Notify::new() }
+impl<'a> Patience<'a> {
+    pub(super) fn new(call: &'a AroundCall) -> Self {
+        call.held_from(Instant::now());
+        Self { call, state: Mutex::default(), moved: Notify::new() }
     }
 
     pub(super) fn enter(&self) -> Inside<'_> {
-        self.state().inside += 1;
+        let mut state = self.state();
+        state.inside += 1;
+        state.entered = true;
         Inside(self)
     }
 
-    pub(super) fn keep(&self, settlement: &Settlement) {
-        self.state().last = Some(settlement.clone());
+    pub(super) fn was_entered(&self) -> bool {
+        self.state().entered
     }
 
-    /// Returns when the hooks held the call for too long, with what the tool gave last.
-    pub(super) async fn ran_out(&self) -> Option<Settlement> {
+    /// Returns when the hooks held the call for too long.
+    pub(super) async fn ran_out(&self) -> Held {
         loop {
             match self.runs_out_at() {
-                Some(at) if at <= Instant::now() => return self.state().last.take(),
+                Some(at) if at <= Instant::now() => return self.held(),
                 Some(at) => tokio::time::sleep_until(at).await,
                 None => self.moved.notified().await,
             }
@@ -50,8 +61,11 @@ impl Patience {
     }
 
     fn runs_out_at(&self) -> Option<Instant> {
-        let state = self.state();
-        (state.inside == 0).then(|| state.held_since + self.limit)
+        (self.state().inside == 0).then(|| self.call.deadline())
+    }
+
+    fn held(&self) -> Held {
+        if self.was_entered() { Held::AfterTheTool } else { Held::BeforeTheTool }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -61,10 +75,11 @@ impl Patience {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let patience = self.0;
+        let mut state = patience.state();
         state.inside -= 1;
-        state.held_since = Instant::now();
+        patience.call.held_from(Instant::now());
         drop(state);
-        self.0.moved.notify_one();
+        patience.moved.notify_one();
     }
 }

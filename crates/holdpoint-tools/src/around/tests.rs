@@ -42,14 +42,14 @@ fn noting(log: &Log, name: &'static str) -> Arc<dyn Around> {
 }
 
 async fn run(hooks: Vec<Arc<dyn Around>>) -> Result<Settlement, HookError> {
-    Chain::new(hooks).run(&around_call(), || async { Ok(settled("tool")) }).await
+    Chain::new(hooks).run(&around_call(), |_| async { Ok(settled("tool")) }).await
 }
 
 #[tokio::test]
 async fn without_hooks_only_the_inside_runs() {
     let chain = Chain::default();
     assert!(chain.is_empty());
-    let settlement = chain.run(&around_call(), || async { Ok(settled("tool")) }).await.unwrap();
+    let settlement = chain.run(&around_call(), |_| async { Ok(settled("tool")) }).await.unwrap();
     assert_eq!(settlement.result.text(), "tool");
 }
 
@@ -81,11 +81,13 @@ async fn a_refusal_on_purpose_is_a_failed_result_of_the_hook() {
 }
 
 #[tokio::test]
-async fn a_hook_sees_definition_arguments_context_and_attempt() {
+async fn a_hook_sees_definition_metadata_arguments_context_attempt_and_key() {
     let looking = around_fn(|call, _| {
         Box::pin(async move {
-            let seen =
-                format!("{} {} {}", call.definition().name, call.call().arguments().expose(), call.call().attempt());
+            assert_eq!(call.metadata().repeat, holdpoint_core::Repeat::Never);
+            assert_eq!(call.idempotency_key(), call.call().idempotency_key());
+            assert!(call.context().attributes().is_empty());
+            let seen = format!("{} {} {}", call.definition().name, call.arguments().expose(), call.attempt());
             Ok(call.answered(Source::Hook, ToolResult::success(seen)))
         })
     });
@@ -113,7 +115,7 @@ async fn a_hook_that_fails_or_panics_is_a_hook_error_and_passes_outwards() {
 async fn an_interrupted_inside_reaches_the_driver_through_the_hooks() {
     let log = Log::default();
     let chain = Chain::new(vec![noting(&log, "a")]);
-    let error = chain.run(&around_call(), || async { Err(HookError::interrupted()) }).await.unwrap_err();
+    let error = chain.run(&around_call(), |_| async { Err(HookError::interrupted()) }).await.unwrap_err();
     assert_eq!(error.fault(), HookFault::Interrupted);
 }
 
@@ -127,7 +129,7 @@ async fn the_inside_can_be_run_again() {
     });
     let attempts = AtomicU32::new(0);
     let chain = Chain::new(vec![twice]);
-    let inside = || async {
+    let inside = |_| async {
         let attempt = attempts.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(settled(&attempt.to_string()))
     };
@@ -150,7 +152,7 @@ async fn a_call_that_hooks_hold_too_long_is_rate_limited_and_does_not_run() {
     let begun = Instant::now();
     let ran = AtomicU32::new(0);
     let chain = Chain::new(vec![waiting(1000, 0)]);
-    let inside = || async {
+    let inside = |_| async {
         ran.fetch_add(1, Ordering::Relaxed);
         Ok(settled("tool"))
     };
@@ -166,7 +168,7 @@ async fn a_call_that_hooks_hold_too_long_is_rate_limited_and_does_not_run() {
 async fn waiting_below_the_bound_and_a_long_tool_are_not_cut() {
     let begun = Instant::now();
     let chain = Chain::new(vec![waiting(59, 59)]);
-    let inside = || async {
+    let inside = |_| async {
         tokio::time::sleep(Duration::from_secs(600)).await;
         Ok(settled("tool"))
     };
@@ -176,9 +178,32 @@ async fn waiting_below_the_bound_and_a_long_tool_are_not_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_hangs_after_the_tool_does_not_lose_its_result() {
+async fn a_hook_that_hangs_after_the_tool_has_failed() {
     let begun = Instant::now();
-    let settlement = run(vec![waiting(0, 100_000)]).await.unwrap();
-    assert_eq!((settlement.outcome, settlement.result.text().as_str()), (Outcome::Succeeded, "tool"));
+    let error = run(vec![waiting(0, 100_000)]).await.unwrap_err();
+    assert_eq!(error.fault(), HookFault::Failed);
     assert_eq!(begun.elapsed(), Duration::from_millis(HOOK_WAIT_MS_MAX));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_moves_when_the_tool_has_run() {
+    let deadlines = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&deadlines);
+    let noting = around_fn(move |call, next| {
+        let noted = Arc::clone(&noted);
+        Box::pin(async move {
+            noted.lock().unwrap().push(call.deadline());
+            let result = next.run().await;
+            noted.lock().unwrap().push(call.deadline());
+            result
+        })
+    });
+    let begun = Instant::now();
+    let inside = |_| async {
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        Ok(settled("tool"))
+    };
+    Chain::new(vec![waiting(5, 0), noting]).run(&around_call(), inside).await.unwrap();
+    let after = |seconds| begun + Duration::from_secs(seconds);
+    assert_eq!(*deadlines.lock().unwrap(), [after(60), after(165)]);
 }

@@ -75,6 +75,12 @@ impl Executors {
         Ok(Arc::new(Routed { routes, otherwise }))
     }
 
+    /// The name of the executor that a choice has for a tool: that of the first route that matches, else the choice's own.
+    pub fn name_for<'a>(choice: &'a ExecutorChoice, tool: &str) -> &'a Arc<str> {
+        let matches = |route: &&Route| pattern(route).is_ok_and(|pattern| pattern.is_match(tool));
+        choice.routes.iter().find(matches).map_or(&choice.name, |route| &route.executor)
+    }
+
     fn find(&self, name: &Arc<str>) -> Result<Arc<dyn Execute>, ChoiceError> {
         Ok(match ToolConcurrency::from(&**name) {
             ToolConcurrency::Inline => Arc::new(Inline),

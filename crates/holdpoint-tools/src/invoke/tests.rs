@@ -151,7 +151,7 @@ async fn the_tools_own_limit_goes_before_the_runs() {
 async fn a_tool_knows_its_deadline_and_is_told_when_nobody_waits() {
     let told = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&told);
-    let listening = crate::raw_tool("a", "", serde_json::json!({}), move |call: ToolCall| {
+    let listening = raw_tool("a", "", serde_json::json!({}), move |call: ToolCall| {
         let flag = Arc::clone(&flag);
         async move {
             assert_eq!(call.time_left(), Some(Duration::from_secs(30)));
@@ -235,7 +235,7 @@ async fn a_tool_that_says_it_was_cancelled_without_a_reason_failed() {
 #[tokio::test]
 async fn a_tool_cannot_cancel_its_run() {
     let run = CancellationToken::new();
-    let rude = crate::raw_tool("a", "", serde_json::json!({}), async |call: ToolCall| call.cancellation().cancel());
+    let rude = raw_tool("a", "", serde_json::json!({}), async |call: ToolCall| call.cancellation().cancel());
     let mut invocation = invocation(rude, "{}");
     invocation.call = invocation.call.with_cancellation(run.clone());
     assert_eq!(invoke(invocation).await.outcome, Outcome::Succeeded);

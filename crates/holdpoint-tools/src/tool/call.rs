@@ -156,7 +156,12 @@ impl ToolCall {
         &self.cancellation
     }
 
-    /// What the application keeps for its tools, by type.
+    /// What the application and its hooks keep for its tools.
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    /// What the application and its hooks keep for its tools, by type.
     pub fn extension<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.extensions.find()
     }

@@ -1,0 +1,48 @@
+//! What a hook keeps for each tool, within a bound.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use holdpoint_core::ToolName;
+
+/// For how many tools a hook keeps something. Tools beyond it pass through.
+pub const TOOLS_MAX: usize = 1_000;
+
+/// One `T` for each registered name.
+pub(super) struct PerTool<T> {
+    tools: RwLock<HashMap<ToolName, Arc<T>>>,
+}
+
+impl<T> Default for PerTool<T> {
+    fn default() -> Self {
+        Self { tools: RwLock::default() }
+    }
+}
+
+impl<T: Default> PerTool<T> {
+    /// What is kept for this tool, made if it is new and there is room.
+    pub(super) fn of(&self, tool: &ToolName) -> Option<Arc<T>> {
+        if let Some(kept) = self.find(tool) {
+            return Some(kept);
+        }
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        if tools.len() >= TOOLS_MAX && !tools.contains_key(tool) {
+            return None;
+        }
+        Some(Arc::clone(tools.entry(tool.clone()).or_default()))
+    }
+
+    /// What is kept for this tool.
+    pub(super) fn find(&self, tool: &ToolName) -> Option<Arc<T>> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
+    }
+
+    /// All of it, by name.
+    pub(super) fn all(&self) -> Vec<(ToolName, Arc<T>)> {
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = tools.iter().map(|(tool, kept)| (tool.clone(), Arc::clone(kept))).collect();
+        drop(tools);
+        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        all
+    }
+}
