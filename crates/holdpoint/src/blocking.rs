@@ -1,22 +1,24 @@
-//! The same entry points for programs without an async runtime: each call brings its own.
+//! The same entry points for programs without an async runtime: an agent brings its own.
+
+use std::fmt;
 
 use holdpoint_core::{Actor, RunId};
 use tokio::runtime::{Builder as RuntimeBuilder, Handle, Runtime};
 
-use crate::{Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, StreamEvent};
+use crate::{Continuation, Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, RunStream, StreamEvent};
 
 /// An agent for programs without an async runtime.
 #[derive(Debug)]
 pub struct Agent {
     inner: crate::Agent,
-    runtime: Runtime,
+    runtime: OwnRuntime,
 }
 
 /// A conversation for programs without an async runtime.
 #[derive(Debug)]
 pub struct Session<'a> {
     inner: crate::Session,
-    runtime: &'a Runtime,
+    runtime: &'a OwnRuntime,
 }
 
 impl Agent {
@@ -25,10 +27,7 @@ impl Agent {
     /// # Errors
     /// When it is used within an async runtime, or none can be started.
     pub fn new(agent: crate::Agent) -> Result<Self, Error> {
-        expect_outside()?;
-        let runtime = RuntimeBuilder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime = runtime.map_err(|error| Error::config(format!("no runtime could be started: {error}")))?;
-        Ok(Self { inner: agent, runtime })
+        Ok(Self { inner: agent, runtime: OwnRuntime::start()? })
     }
 
     /// Asks the agent.
@@ -36,7 +35,7 @@ impl Agent {
     /// # Errors
     /// As the async one, and when it is used within an async runtime.
     pub fn chat(&self, input: impl Into<RunRequest>) -> Result<RunResult, Error> {
-        block_on(&self.runtime, self.inner.chat(input))
+        self.runtime.block_on(self.inner.chat(input))
     }
 
     /// Asks the agent and calls `on_event` as things happen.
@@ -46,15 +45,9 @@ impl Agent {
     pub fn chat_stream(
         &self,
         input: impl Into<RunRequest>,
-        mut on_event: impl FnMut(StreamEvent),
+        on_event: impl FnMut(StreamEvent),
     ) -> Result<RunResult, Error> {
-        block_on(&self.runtime, async {
-            let mut stream = self.inner.chat_stream(input)?;
-            while let Some(event) = stream.next().await {
-                on_event(event);
-            }
-            stream.result().await
-        })
+        self.runtime.follow(|| self.inner.chat_stream(input), on_event)
     }
 
     /// Resumes a run that waits for people.
@@ -62,7 +55,20 @@ impl Agent {
     /// # Errors
     /// As the async one, and when it is used within an async runtime.
     pub fn resume(&self, from: impl Into<ResumeFrom>, decisions: impl Into<Decisions>) -> Result<RunResult, Error> {
-        block_on(&self.runtime, self.inner.resume(from, decisions))
+        self.runtime.block_on(self.inner.resume(from, decisions))
+    }
+
+    /// The same, with `on_event` called as things happen.
+    ///
+    /// # Errors
+    /// As the async one, and when it is used within an async runtime.
+    pub fn resume_stream(
+        &self,
+        from: impl Into<ResumeFrom>,
+        decisions: impl Into<Decisions>,
+        on_event: impl FnMut(StreamEvent),
+    ) -> Result<RunResult, Error> {
+        self.runtime.follow(|| self.inner.resume_stream(from, decisions), on_event)
     }
 
     /// Resumes a run that waits for results.
@@ -74,7 +80,20 @@ impl Agent {
         from: impl Into<ResumeFrom>,
         results: impl Into<Results>,
     ) -> Result<RunResult, Error> {
-        block_on(&self.runtime, self.inner.resume_with_tool_results(from, results))
+        self.runtime.block_on(self.inner.resume_with_tool_results(from, results))
+    }
+
+    /// The same, with `on_event` called as things happen.
+    ///
+    /// # Errors
+    /// As the async one, and when it is used within an async runtime.
+    pub fn resume_stream_with_tool_results(
+        &self,
+        from: impl Into<ResumeFrom>,
+        results: impl Into<Results>,
+        on_event: impl FnMut(StreamEvent),
+    ) -> Result<RunResult, Error> {
+        self.runtime.follow(|| self.inner.resume_stream_with_tool_results(from, results), on_event)
     }
 
     /// Continues a run that failed.
@@ -82,7 +101,15 @@ impl Agent {
     /// # Errors
     /// As the async one, and when it is used within an async runtime.
     pub fn retry(&self, run: &RunId) -> Result<RunResult, Error> {
-        block_on(&self.runtime, self.inner.runner().retry(run))
+        self.runtime.block_on(self.inner.runner().retry(run))
+    }
+
+    /// Takes over a run whose process died.
+    ///
+    /// # Errors
+    /// As the async one, and when it is used within an async runtime.
+    pub fn recover(&self, run: &RunId) -> Result<RunResult, Error> {
+        self.runtime.block_on(self.inner.runner().recover(run))
     }
 
     /// Cancels a run.
@@ -90,12 +117,22 @@ impl Agent {
     /// # Errors
     /// As the async one, and when it is used within an async runtime.
     pub fn cancel(&self, run: &RunId, actor: Actor) -> Result<RunResult, Error> {
-        block_on(&self.runtime, self.inner.runner().cancel(run, actor))
+        self.runtime.block_on(self.inner.runner().cancel(run, actor))
     }
 
     /// A conversation with this agent.
     pub fn session(&self) -> Session<'_> {
-        Session { inner: self.inner.session(), runtime: &self.runtime }
+        self.session_of(self.inner.session())
+    }
+
+    /// A conversation of this agent that was begun elsewhere, such as one with a history.
+    pub fn session_of(&self, session: crate::Session) -> Session<'_> {
+        Session { inner: session, runtime: &self.runtime }
+    }
+
+    /// The async agent inside.
+    pub fn inner(&self) -> &crate::Agent {
+        &self.inner
     }
 }
 
@@ -105,7 +142,27 @@ impl Session<'_> {
     /// # Errors
     /// As the async one, and when it is used within an async runtime.
     pub fn chat(&self, input: impl Into<RunRequest>) -> Result<RunResult, Error> {
-        block_on(self.runtime, self.inner.chat(input))
+        self.runtime.block_on(self.inner.chat(input))
+    }
+
+    /// Says something and calls `on_event` as things happen.
+    ///
+    /// # Errors
+    /// As the async one, and when it is used within an async runtime.
+    pub fn chat_stream(
+        &self,
+        input: impl Into<RunRequest>,
+        on_event: impl FnMut(StreamEvent),
+    ) -> Result<RunResult, Error> {
+        self.runtime.follow(|| self.inner.chat_stream(input), on_event)
+    }
+
+    /// Says something after closing the calls of a paused run.
+    ///
+    /// # Errors
+    /// As the async one, and when it is used within an async runtime.
+    pub fn chat_closing(&self, input: impl Into<RunRequest>) -> Result<RunResult, Error> {
+        self.runtime.block_on(self.inner.chat_closing(input))
     }
 
     /// Resumes the run that waits for people.
@@ -113,7 +170,20 @@ impl Session<'_> {
     /// # Errors
     /// As the async one, and when it is used within an async runtime.
     pub fn resume(&self, from: impl Into<ResumeFrom>, decisions: impl Into<Decisions>) -> Result<RunResult, Error> {
-        block_on(self.runtime, self.inner.resume(from, decisions))
+        self.runtime.block_on(self.inner.resume(from, decisions))
+    }
+
+    /// The same, with `on_event` called as things happen.
+    ///
+    /// # Errors
+    /// As the async one, and when it is used within an async runtime.
+    pub fn resume_stream(
+        &self,
+        from: impl Into<ResumeFrom>,
+        decisions: impl Into<Decisions>,
+        on_event: impl FnMut(StreamEvent),
+    ) -> Result<RunResult, Error> {
+        self.runtime.follow(|| self.inner.resume_stream(from, decisions), on_event)
     }
 
     /// Resumes the run that waits for results.
@@ -125,13 +195,79 @@ impl Session<'_> {
         from: impl Into<ResumeFrom>,
         results: impl Into<Results>,
     ) -> Result<RunResult, Error> {
-        block_on(self.runtime, self.inner.resume_with_tool_results(from, results))
+        self.runtime.block_on(self.inner.resume_with_tool_results(from, results))
+    }
+
+    /// The same, with `on_event` called as things happen.
+    ///
+    /// # Errors
+    /// As the async one, and when it is used within an async runtime.
+    pub fn resume_stream_with_tool_results(
+        &self,
+        from: impl Into<ResumeFrom>,
+        results: impl Into<Results>,
+        on_event: impl FnMut(StreamEvent),
+    ) -> Result<RunResult, Error> {
+        self.runtime.follow(|| self.inner.resume_stream_with_tool_results(from, results), on_event)
+    }
+
+    /// The conversation so far.
+    pub fn history(&self) -> Vec<std::sync::Arc<crate::Message>> {
+        self.inner.history()
+    }
+
+    /// The continuation of the paused run, if there is one.
+    pub fn paused(&self) -> Option<Continuation> {
+        self.inner.paused()
     }
 }
 
-fn block_on<T>(runtime: &Runtime, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    expect_outside()?;
-    runtime.block_on(future)
+/// A runtime that may be dropped anywhere, an async runtime included.
+struct OwnRuntime(Option<Runtime>);
+
+impl OwnRuntime {
+    fn start() -> Result<Self, Error> {
+        expect_outside()?;
+        let runtime = RuntimeBuilder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.map_err(|error| Error::config(format!("no runtime could be started: {error}")))?;
+        Ok(Self(Some(runtime)))
+    }
+
+    fn block_on<T>(&self, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        expect_outside()?;
+        match &self.0 {
+            Some(runtime) => runtime.block_on(future),
+            None => Err(Error::NoRuntime),
+        }
+    }
+
+    fn follow(
+        &self,
+        start: impl FnOnce() -> Result<RunStream, Error>,
+        mut on_event: impl FnMut(StreamEvent),
+    ) -> Result<RunResult, Error> {
+        self.block_on(async {
+            let mut stream = start()?;
+            while let Some(event) = stream.next().await {
+                on_event(event);
+            }
+            stream.result().await
+        })
+    }
+}
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for OwnRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnRuntime")
+    }
 }
 
 fn expect_outside() -> Result<(), Error> {

@@ -35,7 +35,9 @@ pub enum Error {
         problem: String,
     },
     /// A payload that is not signed was handed in for a run that the store does not know.
-    #[error("the store does not know this run, and the payload is not signed; hint: sign it, or allow unsigned imports")]
+    #[error(
+        "the store does not know this run, and the payload is not signed; hint: sign it, or allow unsigned imports"
+    )]
     UnsignedImport,
     /// The store failed.
     #[error("the store failed")]

@@ -16,6 +16,7 @@ mod result;
 mod resume;
 mod runner;
 mod session;
+mod spans;
 mod stream;
 
 pub use agent::{Agent, AgentConfig, ConfigError};
@@ -33,11 +34,12 @@ pub use runner::{ExportOptions, Runner};
 pub use session::Session;
 pub use stream::{DurableEvent, RunStream, StreamEvent};
 
+pub use holdpoint_codec as codec;
 pub use holdpoint_codec::continuation::Traces;
 pub use holdpoint_codec::{Context, Pending, SigningKey};
 pub use holdpoint_core::{
-    Actor, Block, CallRecord, Code, Decision, Message, Outcome, Parallel, Repeat, Role, RunId, Settings, Siblings, Source,
-    Status, StopReason, ToolResult, Usage,
+    Actor, Block, CallRecord, Code, Decision, Message, Outcome, Parallel, Repeat, Role, RunId, Settings, Siblings,
+    Source, Status, StopReason, ToolResult, Usage,
 };
 pub use holdpoint_model as model;
 pub use holdpoint_policy as policy;

@@ -1,16 +1,17 @@
 //! Tells everybody who listens what became durable: streams, callbacks, instruments.
 
+mod fields;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use holdpoint_codec::arguments_summary;
 use holdpoint_core::{
-    Answer, Call, CallAnswered, CallIndex, Completeness, Decision, Event, Message, MessageCompleted, PauseReason,
-    Role, Run, Settlement, Stage, ToolMessage,
+    Answer, Call, CallAnswered, CallIndex, Code, Completeness, Event, Message, MessageCompleted, Outcome, Role, Run,
+    Settlement, Source, ToolMessage,
 };
 use holdpoint_model::{Delta, DeltaSink};
-use serde_json::{Map, Value};
 
+use self::fields::{authorize_fields, call_fields, execute_fields, pause_fields, task_fields};
 use crate::instrument::fields;
 use crate::parts::Parts;
 use crate::stream::{DurableEvent, StreamEvent, StreamSender};
@@ -19,6 +20,8 @@ use crate::stream::{DurableEvent, StreamEvent, StreamSender};
 pub(crate) struct Listeners {
     parts: Arc<Parts>,
     stream: Option<StreamSender>,
+    /// The calls whose messages began, and those whose messages were shown.
+    begun: HashSet<CallIndex>,
     shown: HashSet<CallIndex>,
     /// The run as far as it was told; nobody keeps it when nobody listens.
     told: Option<Run>,
@@ -27,7 +30,19 @@ pub(crate) struct Listeners {
 impl Listeners {
     pub(crate) fn new(parts: Arc<Parts>, stream: Option<StreamSender>, run: &Run) -> Self {
         let listened = stream.is_some() || parts.callbacks.listen() || parts.instruments.listens();
-        Self { parts, stream, shown: HashSet::new(), told: listened.then(|| run.clone()) }
+        let calls = run.calls().iter().enumerate().filter(|(_, call)| was_shown(call));
+        let shown = calls.map(|(index, _)| CallIndex::from_usize(index)).collect();
+        Self { parts, stream, begun: HashSet::new(), shown, told: listened.then(|| run.clone()) }
+    }
+
+    /// Somebody else made these events durable. They told the callbacks and instruments of their process; whoever
+    /// streams the run from here is told here.
+    pub(crate) fn overtaken(&mut self, events: &[Event]) {
+        let (Some(stream), Some(run)) = (&self.stream, &mut self.told) else { return };
+        for event in events {
+            run.apply(event);
+            stream.send(StreamEvent::Durable(DurableEvent::new(event, run)));
+        }
     }
 
     /// These events are durable. Each is told with the run as it was right after it.
@@ -56,17 +71,21 @@ impl Listeners {
         let callbacks = &self.parts.callbacks;
         match event {
             Event::MessageCompleted(completed) => {
+                self.begun.clear();
                 self.shown.clear();
                 callbacks.on_end_message(&completed.message);
             }
-            Event::ToolStarted { call, .. } => {
-                callbacks.on_new_message(Role::Tool);
-                let started = || run.call(*call).map(|call| crate::StartedCall { call: call.clone() });
-                callbacks.on_tool_call(started);
-            }
+            Event::ToolStarted { call, .. } => self.begin(*call, run),
             Event::ToolEnded { call: index, settlement } => {
                 let Some(call) = run.call(*index) else { return };
+                if settlement.source == Some(Source::External) {
+                    callbacks.on_new_message(Role::Tool);
+                } else if !self.begun.contains(index) {
+                    // A hook answered in the tool's place.
+                    self.begin(*index, run);
+                }
                 let ended = || crate::EndedCall { call: call.clone(), settlement: settlement.clone() };
+                let callbacks = &self.parts.callbacks;
                 callbacks.on_tool_result(|| Some(ended()));
                 callbacks.on_end_message(&tool_message(call, settlement));
                 self.shown.insert(*index);
@@ -74,6 +93,14 @@ impl Listeners {
             Event::TurnEnded { completeness: Completeness::Complete, .. } => self.call_back_unexecuted(run),
             _ => {}
         }
+    }
+
+    fn begin(&mut self, index: CallIndex, run: &Run) {
+        // A call that is started again has begun its message before.
+        if self.begun.insert(index) {
+            self.parts.callbacks.on_new_message(Role::Tool);
+        }
+        self.parts.callbacks.on_tool_call(|| run.call(index).map(|call| crate::StartedCall { call: call.clone() }));
     }
 
     /// Calls that never ran have messages too.
@@ -128,7 +155,7 @@ impl Listeners {
     fn note_message(&self, completed: &MessageCompleted, run: &Run) {
         self.parts.instruments.note("holdpoint.llm.call", || {
             fields! {
-                run_id: run.id().as_str(), turn_number: run.turn().0, model: run.model().map(|model| model.to_string()),
+                run_id: run.id().as_str(), turn_number: run.turn().0, model: run.model().map(|model| &**model),
                 input_tokens: completed.usage.input, output_tokens: completed.usage.output,
                 stop_reason: completed.stop.as_str(), duration_ms: completed.latency_us / 1000,
             }
@@ -161,64 +188,24 @@ impl Listeners {
     }
 }
 
+/// Whether a call's message was shown in an earlier segment: that of a call that ended is, when it ends; that of a call
+/// that never ran is, when its turn ends.
+fn was_shown(call: &Call) -> bool {
+    let Some(settlement) = call.settlement() else { return false };
+    let refused_at_once = matches!(settlement.code, Some(Code::InvalidArguments | Code::ArgumentsTooLarge));
+    match settlement.source {
+        Some(Source::Person) => false,
+        Some(_) => true,
+        None => settlement.outcome == Outcome::Failed && call.tool.is_some() && !refused_at_once,
+    }
+}
+
 fn tool_message(call: &Call, settlement: &Settlement) -> Message {
     Message::Tool(ToolMessage {
         call: call.id.clone(),
         provider_id: call.provider_id.clone(),
         result: Arc::clone(&settlement.result),
     })
-}
-
-fn call_fields(run: &Run, call: &Call) -> Map<String, Value> {
-    fields! {
-        run_id: run.id().as_str(), tool_call_id: call.id.as_str(), name: call.name.as_str(),
-        executed_name: call.tool.as_ref().map(|tool| tool.name.as_str()),
-        arguments_summary: call.canonical().map(arguments_summary),
-    }
-}
-
-fn task_fields(run: &Run, index: CallIndex) -> Map<String, Value> {
-    let Some(call) = run.call(index) else { return Map::new() };
-    fields! {
-        run_id: run.id().as_str(), turn_number: run.turn().0, tool_call_id: call.id.as_str(),
-        name: call.name.as_str(), executed_name: call.tool.as_ref().map(|tool| tool.name.as_str()),
-        executor: &*run.settings().executor.name,
-    }
-}
-
-fn authorize_fields(run: &Run, index: CallIndex, (stage, decision): (&Stage, &Decision)) -> Map<String, Value> {
-    let Some(call) = run.call(index) else { return Map::new() };
-    let outcome = match decision {
-        Decision::Allow(_) => "allow",
-        Decision::Deny(_) => "deny",
-        Decision::Confirm(..) => "confirm",
-    };
-    let mut fields = call_fields(run, call);
-    fields.extend(fields! { outcome: outcome, reason: decision.ground().reason.as_deref(), stage: stage.as_str() });
-    fields
-}
-
-fn execute_fields(run: &Run, index: CallIndex, settlement: &Settlement) -> Map<String, Value> {
-    let Some(call) = run.call(index) else { return Map::new() };
-    let blocks = &settlement.result.blocks;
-    let bytes: usize = blocks.iter().map(holdpoint_core::Block::len_bytes).sum();
-    let mut fields = call_fields(run, call);
-    fields.extend(fields! {
-        source: settlement.source.map(holdpoint_core::Source::as_str), result_error: settlement.result.is_error(),
-        result_summary: format!("{} blocks, {bytes} bytes", blocks.len()),
-        duration_ms: settlement.latency_us as f64 / 1000.0,
-    });
-    fields
-}
-
-fn pause_fields(run: &Run, reason: PauseReason) -> Map<String, Value> {
-    let tally = run.tally();
-    fields! {
-        run_id: run.id().as_str(), turn_number: run.turn().0, pause_reason: reason.as_str(),
-        continuation_id: run.continuation().map(|id| id.to_string()),
-        parent_continuation_id: run.parent_continuation().map(|id| id.to_string()),
-        pending_confirmations_count: tally.asked, pending_executions_count: tally.deferred,
-    }
 }
 
 /// Sends the pieces of a reply to a stream; pieces of calls above the limit are not shown.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation};
 use holdpoint_core::{
-    Answer, Answered, CallId, Code, Decision, Delivered, GivenAnswer, Input, Rejection, Run,
-    RunId, Snapshot, Target, ToolResult,
+    Actor, Answer, Answered, Attributes, CallId, Code, Decision, Delivered, GivenAnswer, Input, Rejection, Run, RunId,
+    Settings, Snapshot, Target, ToolResult,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_tools::limit_output;
@@ -29,6 +29,8 @@ pub(crate) enum Opening {
 pub(crate) struct Resume {
     pub(crate) run: Run,
     pub(crate) context: Context,
+    /// Unknown fields of the payload that the run came from.
+    pub(crate) extra: Arc<Attributes>,
     pub(crate) inputs: Vec<Input>,
 }
 
@@ -47,8 +49,8 @@ impl Opening {
             Opening::Run(request) => prepare_run(parts, request),
             Opening::Known(id, input) => {
                 let run = load_run(parts, id).await?;
-                let context = Context::from_stored(run.context());
-                Ok(Resume { run, context, inputs: vec![input.clone()] })
+                let context = stored_context(&run);
+                Ok(Resume { run, context, extra: Arc::default(), inputs: vec![input.clone()] })
             }
             Opening::Decide(given) => {
                 let (from, decisions) = &**given;
@@ -70,8 +72,16 @@ impl Opening {
 
 fn prepare_run(parts: &Parts, request: &RunRequest) -> Result<Resume, Error> {
     let id = request.run_id.clone().unwrap_or_else(new_run_id);
+    if id.as_str().trim().is_empty() {
+        return Err(Error::config("`run_id` must not be blank"));
+    }
     let input = Input::Started(Box::new(started(parts, request)?));
-    Ok(Resume { run: Run::new(id), context: request.context.clone(), inputs: vec![input] })
+    Ok(Resume { run: Run::new(id), context: request.context.clone(), extra: Arc::default(), inputs: vec![input] })
+}
+
+/// What was stored of a run's context, and who started it.
+pub(crate) fn stored_context(run: &Run) -> Context {
+    Context::from_stored(run.context()).by(run.actor().clone()).with_run_id(run.id().clone())
 }
 
 /// Ordered by time, and with enough randomness that nobody guesses it (I15).
@@ -90,21 +100,22 @@ struct Found {
     context: Context,
     /// What the caller's own object showed: decisions without a digest are bound to it.
     shown: Option<Arc<Run>>,
+    extra: Arc<Attributes>,
 }
 
 impl Found {
     fn known(run: Run, target: Target, brought: Context) -> Self {
         let context = brought.merged(&Context::from_stored(run.context()));
-        Self { seen: run.clone(), run, import: None, target, context, shown: None }
+        Self { seen: run.clone(), run, import: None, target, context, shown: None, extra: Arc::default() }
     }
 
-    fn run_actor(&self) -> holdpoint_core::Actor {
+    fn run_actor(&self) -> Actor {
         self.seen.actor().clone()
     }
 
     fn into_resume(self, context: Context, input: Input) -> Resume {
         let import = self.import.map(Input::Imported);
-        Resume { run: self.run, context, inputs: import.into_iter().chain([input]).collect() }
+        Resume { run: self.run, context, extra: self.extra, inputs: import.into_iter().chain([input]).collect() }
     }
 }
 
@@ -130,9 +141,13 @@ async fn find(parts: &Parts, from: &ResumeFrom) -> Result<Found, Error> {
             let context = Context::clone(object.context());
             let mut found = match try_load_run(parts, object.run_id()).await? {
                 Some(run) => Found::known(run, target, context),
-                None => imported(object.run().snapshot(), object.run_id(), (target, context))?,
+                None => {
+                    expect_trusted(parts, object.trust())?;
+                    imported(object.run().snapshot(), object.run_id(), (target, context))?
+                }
             };
             found.shown = Some(Arc::clone(object.run()));
+            found.extra = Arc::clone(object.extra());
             Ok(found)
         }
         ResumeFrom::Json(text) => find_payload(parts, text).await,
@@ -140,30 +155,51 @@ async fn find(parts: &Parts, from: &ResumeFrom) -> Result<Found, Error> {
 }
 
 async fn find_payload(parts: &Parts, text: &str) -> Result<Found, Error> {
+    let loaded = read_payload(parts, text)?;
+    let target = Target::Continuation(loaded.continuation_id);
+    // If the store knows the run, the store is the truth and the payload only names it.
+    let mut found = match try_load_run(parts, &loaded.run_id).await? {
+        Some(run) => Found::known(run, target, loaded.context),
+        None => {
+            expect_trusted(parts, loaded.trust)?;
+            imported(Some(loaded.snapshot), &loaded.run_id, (target, loaded.context))?
+        }
+    };
+    found.extra = Arc::new(loaded.extra);
+    Ok(found)
+}
+
+/// Reads and checks a payload; who may bring a run that the store does not know is decided later.
+pub(crate) fn read_payload(parts: &Parts, text: &str) -> Result<continuation::Loaded, Error> {
     let options = LoadOptions {
         keys: parts.signing_key.as_slice(),
         migrate: parts.migrate.as_deref(),
-        // With a key nothing unsigned is looked at; without one, who may bring a run is decided below.
+        // With a key nothing unsigned is looked at.
         unsigned: if parts.signing_key.is_some() { Unsigned::Refuse } else { Unsigned::Accept },
         ..LoadOptions::default()
     };
-    let loaded = continuation::load(text, &options)?;
-    let target = Target::Continuation(loaded.continuation_id);
-    // If the store knows the run, the store is the truth and the payload only names it.
-    if let Some(run) = try_load_run(parts, &loaded.run_id).await? {
-        return Ok(Found::known(run, target, loaded.context));
+    Ok(continuation::load(text, &options)?)
+}
+
+fn expect_trusted(parts: &Parts, trust: Trust) -> Result<(), Error> {
+    match (trust, parts.unsigned_imports) {
+        (Trust::Unsigned, UnsignedImports::Refuse) => Err(Error::UnsignedImport),
+        (Trust::Unsigned, UnsignedImports::Accept) | (Trust::Signed, _) => Ok(()),
     }
-    if loaded.trust == Trust::Unsigned && parts.unsigned_imports == UnsignedImports::Refuse {
-        return Err(Error::UnsignedImport);
-    }
-    imported(Some(loaded.snapshot), &loaded.run_id, (target, loaded.context))
 }
 
 fn imported(snapshot: Option<Snapshot>, id: &RunId, (target, context): (Target, Context)) -> Result<Found, Error> {
     let snapshot = Arc::new(snapshot.ok_or(Rejection::ContinuationNotFound)?);
-    let mut seen = Run::new(id.clone());
-    seen.apply(&holdpoint_core::Event::Imported(Arc::clone(&snapshot)));
-    Ok(Found { run: Run::new(id.clone()), import: Some(snapshot), seen, target, context, shown: None })
+    let seen = imported_run(id, &snapshot);
+    let run = Run::new(id.clone());
+    Ok(Found { run, import: Some(snapshot), seen, target, context, shown: None, extra: Arc::default() })
+}
+
+/// The run that an import begins with.
+pub(crate) fn imported_run(id: &RunId, snapshot: &Arc<Snapshot>) -> Run {
+    let mut run = Run::new(id.clone());
+    run.apply(&holdpoint_core::Event::Imported(Arc::clone(snapshot)));
+    run
 }
 
 async fn answered(
@@ -177,15 +213,15 @@ async fn answered(
         let (answer, decision) = match verdict {
             Verdict::Allow => (Answer::Approve, None),
             Verdict::Deny(reason) => (Answer::Refuse { reason: reason.clone() }, None),
-            Verdict::Answer(result) => (Answer::Supply(cut(parts, result)), None),
-            Verdict::Happened(result) => (Answer::Happened(cut(parts, result)), None),
+            Verdict::Answer(result) => (Answer::Supply(cut(found.seen.settings(), result)), None),
+            Verdict::Happened(result) => (Answer::Happened(cut(found.seen.settings(), result)), None),
             Verdict::AllowEdited(edited) => edit(parts, found, (call, &edited.0, context)).await?,
         };
         answers.push((call.clone(), GivenAnswer { answer, digest: shown, decision }));
     }
     Ok(Answered {
         target: found.target.clone(),
-        actor: decisions.actor.clone(),
+        actor: decisions.answerer().clone(),
         answers,
         missing: decisions.missing,
         context: decisions.context.stored(&found.seen.settings().context_keys)?,
@@ -209,7 +245,8 @@ async fn edit(
     let Some(facts) = call.and_then(|call| call.tool.as_ref()) else {
         return Err(Rejection::Call { call: id.clone(), code: Code::UnknownToolCall }.into());
     };
-    let arguments = understand_edit(id, text, (&facts.name, parts.registry.find(facts.name.as_str()).map(|tool| &**tool)))?;
+    let arguments =
+        understand_edit(id, text, (&facts.name, parts.registry.find(facts.name.as_str()).map(|tool| &**tool)))?;
     let run = RunFacts::new(found.seen.id().clone(), found.seen.turn());
     let context = context.clone().with_run_id(run.run.clone());
     let request = AuthorizeRequest { tool: &facts.name, arguments: &arguments, context: &context, run: &run };
@@ -234,6 +271,6 @@ fn delivered(found: &Found, results: &Results) -> Result<Delivered, Error> {
     })
 }
 
-fn cut(parts: &Parts, result: &Arc<ToolResult>) -> Arc<ToolResult> {
-    Arc::new(limit_output(ToolResult::clone(result), parts.settings.tool_output_bytes_max))
+fn cut(settings: &Settings, result: &Arc<ToolResult>) -> Arc<ToolResult> {
+    Arc::new(limit_output(ToolResult::clone(result), settings.tool_output_bytes_max))
 }

@@ -48,7 +48,9 @@ impl RunRequest {
     /// Attributes and actor, for filter, authorize, tools and hooks. Only the attributes in `context_keys` are stored.
     #[must_use]
     pub fn with_context(mut self, context: Context) -> Self {
-        self.context = context;
+        // Whoever was named before stays, unless the context names somebody.
+        let actor = self.context.actor().clone();
+        self.context = if *context.actor() == Actor::default() { context.by(actor) } else { context };
         self
     }
 

@@ -3,17 +3,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdpoint_codec::{Context, Pending, pending};
+use holdpoint_codec::{Context, Pending, Trust, continuation, pending};
 use holdpoint_core::{
-    BatchId, CallRecord, ContinuationId, Message, PauseReason, Run, RunId, Status, StopReason, Usage,
+    Attributes, BatchId, CallRecord, ContinuationId, Message, PauseReason, Run, RunId, Status, StopReason, Usage,
 };
+
+use crate::opening::imported_run;
 
 /// A run at the end of a segment. Never changed by what happens later.
 #[derive(Clone, Debug)]
 pub struct RunResult {
     run: Arc<Run>,
-    context: Arc<Context>,
+    carried: Carried,
     segment: Segment,
+}
+
+/// What goes along with a run without being part of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) context: Arc<Context>,
+    /// Unknown fields of the payload that the run came from.
+    pub(crate) extra: Arc<Attributes>,
 }
 
 /// What this call of an entry point added.
@@ -35,8 +45,8 @@ pub struct Durations {
 }
 
 impl RunResult {
-    pub(crate) fn new(run: Arc<Run>, context: Arc<Context>, segment: Segment) -> Self {
-        Self { run, context, segment }
+    pub(crate) fn new(run: Arc<Run>, carried: Carried, segment: Segment) -> Self {
+        Self { run, carried, segment }
     }
 
     /// The run's id: the same over all its segments.
@@ -44,9 +54,9 @@ impl RunResult {
         self.run.id()
     }
 
-    /// Why the segment stopped.
-    pub fn stop_reason(&self) -> StopReason {
-        self.run.stop_reason().unwrap_or(StopReason::Cancelled)
+    /// Why the run stopped. Nothing only when it was looked up in the store while somebody drives it.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.run.stop_reason()
     }
 
     /// Where the run is.
@@ -134,7 +144,8 @@ impl RunResult {
         self.run.continuation().map(|id| Continuation {
             id,
             run: Arc::clone(&self.run),
-            context: Arc::clone(&self.context),
+            carried: self.carried.clone(),
+            trust: Trust::Signed,
         })
     }
 
@@ -149,10 +160,24 @@ impl RunResult {
 pub struct Continuation {
     id: ContinuationId,
     run: Arc<Run>,
-    context: Arc<Context>,
+    carried: Carried,
+    /// What this process made counts as signed: nobody else had it.
+    trust: Trust,
 }
 
 impl Continuation {
+    /// From a payload that was read and checked.
+    pub(crate) fn loaded(loaded: continuation::Loaded) -> Self {
+        let run = imported_run(&loaded.run_id, &Arc::new(loaded.snapshot));
+        let context = loaded.context.by(run.actor().clone());
+        Self {
+            id: loaded.continuation_id,
+            run: Arc::new(run),
+            carried: Carried { context: Arc::new(context), extra: Arc::new(loaded.extra) },
+            trust: loaded.trust,
+        }
+    }
+
     /// Its id: new at each pause.
     pub fn id(&self) -> &ContinuationId {
         &self.id
@@ -190,6 +215,14 @@ impl Continuation {
 
     /// The context that the run had.
     pub fn context(&self) -> &Arc<Context> {
-        &self.context
+        &self.carried.context
+    }
+
+    pub(crate) fn extra(&self) -> &Arc<Attributes> {
+        &self.carried.extra
+    }
+
+    pub(crate) fn trust(&self) -> Trust {
+        self.trust
     }
 }

@@ -1,29 +1,58 @@
 //! What a resume is given: a continuation in any of its forms, decisions or results.
 
+use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_codec::{Context, result_from_short};
-use holdpoint_core::{
-    Actor, BatchId, CallId, Code, ContinuationId, Digest, Missing, Rejection, ToolResult,
-};
+use holdpoint_core::{Actor, BatchId, CallId, Code, ContinuationId, Digest, Missing, Rejection, RunId, ToolResult};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Error;
 use crate::result::{Continuation, RunResult};
 
-/// What is resumed.
-#[derive(Clone, Debug)]
+/// What is resumed. `Debug` shows nothing of a payload but its length.
+#[derive(Clone)]
 pub enum ResumeFrom {
     /// An object of this process.
     Object(Box<Continuation>),
     /// A result that is not paused: refused when it is resumed.
-    Ended(holdpoint_core::RunId),
+    Ended(RunId),
     /// An exported payload.
     Json(String),
     /// Only the name of a continuation; the store has the rest.
     Id(ContinuationId),
     /// The batch of a turn, for a partial resume.
     Batch(BatchId),
+}
+
+impl ResumeFrom {
+    /// The run that it names, as far as it can be told without checking a payload.
+    pub(crate) fn run_id(&self) -> Option<RunId> {
+        #[derive(Deserialize)]
+        struct Named {
+            run_id: String,
+        }
+        match self {
+            ResumeFrom::Object(continuation) => Some(continuation.run_id().clone()),
+            ResumeFrom::Ended(run) => Some(run.clone()),
+            ResumeFrom::Json(text) => serde_json::from_str(text).ok().map(|named: Named| RunId::new(named.run_id)),
+            ResumeFrom::Id(id) => Some(id.run.clone()),
+            ResumeFrom::Batch(id) => Some(id.run.clone()),
+        }
+    }
+}
+
+impl fmt::Debug for ResumeFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResumeFrom::Object(continuation) => write!(f, "Object({})", continuation.id()),
+            ResumeFrom::Ended(run) => write!(f, "Ended({run})"),
+            ResumeFrom::Json(text) => write!(f, "Json({} bytes)", text.len()),
+            ResumeFrom::Id(id) => write!(f, "Id({id})"),
+            ResumeFrom::Batch(id) => write!(f, "Batch({id})"),
+        }
+    }
 }
 
 impl From<Continuation> for ResumeFrom {
@@ -115,8 +144,8 @@ impl From<&Value> for EditedArguments {
     }
 }
 
-impl std::fmt::Debug for EditedArguments {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for EditedArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "EditedArguments({} bytes)", self.0.len())
     }
 }
@@ -215,6 +244,11 @@ impl Decisions {
         self
     }
 
+    /// Who answers: whoever [`Decisions::by`] names, else the actor of the context.
+    pub(crate) fn answerer(&self) -> &Actor {
+        if self.actor == Actor::default() { self.context.actor() } else { &self.actor }
+    }
+
     /// Reads a JSON object of call ids and decisions: `"allow"`, `"deny"`, `true`, `false`, `{"allow": {"arguments": …}}`,
     /// `{"deny": REASON}`, `{"answer": RESULT}`, `{"happened": RESULT}`.
     ///
@@ -256,9 +290,15 @@ fn verdict_from_json(value: &Value) -> Option<Verdict> {
     }
 }
 
+impl<K: Into<CallId>, V: Into<Verdict>> FromIterator<(K, V)> for Decisions {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(decisions: I) -> Self {
+        decisions.into_iter().fold(Self::new(), |all, (call, verdict)| all.decide(call, verdict))
+    }
+}
+
 impl<K: Into<CallId>, V: Into<Verdict>, const N: usize> From<[(K, V); N]> for Decisions {
     fn from(decisions: [(K, V); N]) -> Self {
-        decisions.into_iter().fold(Self::new(), |all, (call, verdict)| all.decide(call, verdict))
+        decisions.into_iter().collect()
     }
 }
 
@@ -337,8 +377,14 @@ impl Results {
     }
 }
 
+impl<K: Into<CallId>> FromIterator<(K, ToolResult)> for Results {
+    fn from_iter<I: IntoIterator<Item = (K, ToolResult)>>(results: I) -> Self {
+        results.into_iter().fold(Self::new(), |all, (call, result)| all.result(call, result))
+    }
+}
+
 impl<K: Into<CallId>, const N: usize> From<[(K, ToolResult); N]> for Results {
     fn from(results: [(K, ToolResult); N]) -> Self {
-        results.into_iter().fold(Self::new(), |all, (call, result)| all.result(call, result))
+        results.into_iter().collect()
     }
 }

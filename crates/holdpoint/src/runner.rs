@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, Traces};
-use holdpoint_codec::{Context, Narrator, decode_event, tasks};
-use holdpoint_core::{Actor, Cancelled, Input, Limits, Revision, Run, RunId, Started};
+use holdpoint_codec::{Narrator, decode_event, tasks};
+use holdpoint_core::{Actor, Cancelled, Input, Limits, Rejection, Revision, Run, RunId, Started, Status};
 use holdpoint_store::{Record, Store};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::driver::{Driver, Interrupted, load_run};
 use crate::failpoint::Failpoint;
-use crate::opening::{Opening, Resume};
+use crate::opening::{Opening, Resume, read_payload, stored_context};
 use crate::parts::Parts;
-use crate::result::Segment;
+use crate::result::{Carried, Segment};
 use crate::stream::{RunStream, StreamSender, queue};
 use crate::{Continuation, Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, RunnerBuilder};
 
@@ -111,6 +111,14 @@ impl Runner {
         self.open(Opening::Known(run.clone(), Input::Retried), None).await
     }
 
+    /// The same as a stream of events.
+    ///
+    /// # Errors
+    /// When no async runtime runs.
+    pub fn retry_stream(&self, run: &RunId) -> Result<RunStream, Error> {
+        self.open_stream(Opening::Known(run.clone(), Input::Retried))
+    }
+
     /// Takes over a run whose process died, and goes on from what is owed. A run that nobody holds stays as it is.
     ///
     /// # Errors
@@ -134,7 +142,9 @@ impl Runner {
     pub async fn cancel(&self, run: &RunId, actor: Actor) -> Result<RunResult, Error> {
         let input = Input::Cancelled(Cancelled { actor, reason: None });
         let result = self.open(Opening::Known(run.clone(), input), None).await?;
-        self.parts.live.cancel(run);
+        if result.status() == Status::Cancelled {
+            self.parts.live.cancel(run);
+        }
         Ok(result)
     }
 
@@ -143,10 +153,10 @@ impl Runner {
     /// # Errors
     /// When the store does not know it.
     pub async fn result(&self, run: &RunId) -> Result<RunResult, Error> {
-        let run = self.load(run).await?;
-        let context = Context::from_stored(run.context()).with_run_id(run.id().clone());
+        let run = load_run(&self.parts, run).await?;
+        let carried = Carried { context: Arc::new(stored_context(&run)), ..Carried::default() };
         let messages_before = run.messages().len();
-        Ok(RunResult::new(Arc::new(run), Arc::new(context), Segment { messages_before, ..Segment::default() }))
+        Ok(RunResult::new(Arc::new(run), carried, Segment { messages_before, ..Segment::default() }))
     }
 
     /// The durable events of a run after a sequence number, in their stable JSON form.
@@ -177,9 +187,18 @@ impl Runner {
             context_keys: Some(&keys),
             traces: options.traces,
             key: self.parts.signing_key.as_ref(),
-            ..continuation::DumpOptions::default()
+            extra: Some(continuation.extra()),
         };
         Ok(continuation::dump(continuation.run(), &options)?)
+    }
+
+    /// Reads a payload back, as far as that is possible without the store: size, version, shape and signature are
+    /// checked, and nothing is resumed.
+    ///
+    /// # Errors
+    /// When the payload is not accepted.
+    pub fn read(&self, payload: &str) -> Result<Continuation, Error> {
+        Ok(Continuation::loaded(read_payload(&self.parts, payload)?))
     }
 
     /// The calls that a continuation waits for, as tasks for your own scheduler. They hold raw arguments: sensitive.
@@ -218,10 +237,6 @@ impl Runner {
         self.parts.failpoints.arm(failpoint);
     }
 
-    async fn load(&self, run: &RunId) -> Result<Run, Error> {
-        load_run(&self.parts, run).await
-    }
-
     /// Every entry point comes through here. What somebody else overtook is decided again on what they left.
     pub(crate) async fn open(&self, opening: Opening, stream: Option<StreamSender>) -> Result<RunResult, Error> {
         if Handle::try_current().is_err() {
@@ -230,6 +245,10 @@ impl Runner {
         for _ in 0..Limits::COMMIT_TRIES_MAX {
             match self.try_open(&opening, stream.clone()).await {
                 Ok(result) => return Ok(result),
+                // A new run is nobody's yet: whoever is there has its id.
+                Err(Interrupted::Overtaken) if matches!(opening, Opening::Run(_)) => {
+                    return Err(Rejection::RunExists.into());
+                }
                 Err(Interrupted::Overtaken) => {}
                 Err(Interrupted::Failed(error)) => return Err(error),
             }
@@ -238,10 +257,11 @@ impl Runner {
     }
 
     async fn try_open(&self, opening: &Opening, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {
-        let Resume { run, context, inputs } = opening.prepare(&self.parts).await?;
+        let Resume { run, context, extra, inputs } = opening.prepare(&self.parts).await?;
         let starts = matches!(opening, Opening::Run(_));
-        let span = tracing::info_span!(target: "holdpoint", "holdpoint.run", run_id = %run.id());
-        let mut driver = Driver::new(&self.parts, run, context, stream);
+        let span = crate::spans::run(&run, self.parts.agent.as_deref());
+        let carried = Carried { context: Arc::new(context.with_run_id(run.id().clone())), extra };
+        let mut driver = Driver::new(&self.parts, run, carried, stream);
         let mut moved = false;
         for input in inputs {
             let imports = matches!(input, Input::Imported(_));
@@ -256,6 +276,8 @@ impl Runner {
         if !moved {
             return Ok(driver.finish());
         }
+        // Before anything is durable: what it lacks here cannot go on here.
+        driver.expect_executor()?;
         tracing::Instrument::instrument(driver.drive(), span).await
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use holdpoint_core::{Actor, CallId, Message, RunId, ToolMessage, ToolResult};
+use holdpoint_core::{
+    Actor, CallId, Code, Input, Message, MessageCall, Rejection, RunId, Status, ToolMessage, ToolResult,
+};
 
 use crate::opening::Opening;
 use crate::result::Continuation;
@@ -27,13 +29,8 @@ enum Activity {
     Idle,
     Running,
     Paused(Box<Continuation>),
-}
-
-/// What a new message does about calls that are still open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OpenCalls {
-    Refuse,
-    Close,
+    /// Whoever drove it let go of it before it stopped, or somebody else drives it.
+    Left(RunId),
 }
 
 impl Session {
@@ -55,15 +52,17 @@ impl Session {
     pub fn paused(&self) -> Option<Continuation> {
         match &self.state().activity {
             Activity::Paused(continuation) => Some(Continuation::clone(continuation)),
-            Activity::Idle | Activity::Running => None,
+            Activity::Idle | Activity::Running | Activity::Left(_) => None,
         }
     }
 
     /// Says something.
     ///
     /// # Errors
-    /// `run_paused` while a run is paused, `run_busy` while one is in progress.
+    /// `run_paused` while a run is paused, `run_busy` while one is in progress, or was left in progress: then
+    /// [`Session::recover`] goes on with it and [`Session::chat_closing`] ends it.
     pub async fn chat(&self, input: impl Into<RunRequest>) -> Result<RunResult, Error> {
+        self.look_up().await?;
         let opening = self.begin(input.into())?;
         self.drive(opening, None).await
     }
@@ -77,16 +76,50 @@ impl Session {
         self.drive_stream(opening)
     }
 
-    /// Says something after closing the calls of a paused run: the run is cancelled, and the model sees that.
+    /// Says something after closing the calls of a run that is paused or was left: the run is cancelled, and the model
+    /// sees that.
     ///
     /// # Errors
-    /// `run_busy` while a run is in progress.
+    /// `run_busy` while a run is in progress here.
     pub async fn chat_closing(&self, input: impl Into<RunRequest>) -> Result<RunResult, Error> {
-        if let Some(continuation) = self.paused() {
-            let result = self.agent.runner.cancel(continuation.run_id(), Actor::default()).await?;
-            self.settle(&result);
-        }
-        self.chat(input).await
+        let request = input.into();
+        self.close(request.context.actor().clone()).await?;
+        self.chat(request).await
+    }
+
+    /// Cancels the run that is paused or was left, if there is one. Its calls are closed in the history.
+    ///
+    /// # Errors
+    /// `run_busy` while a run is in progress here.
+    pub async fn close(&self, actor: Actor) -> Result<(), Error> {
+        self.look_up().await.or_else(|error| if matches!(error, Error::SessionBusy) { Ok(()) } else { Err(error) })?;
+        let run = match &self.state().activity {
+            Activity::Idle => return Ok(()),
+            Activity::Running => return Err(Error::SessionBusy),
+            Activity::Paused(continuation) => continuation.run_id().clone(),
+            Activity::Left(run) => run.clone(),
+        };
+        let result = self.agent.runner.cancel(&run, actor).await?;
+        self.settle(&result);
+        Ok(())
+    }
+
+    /// Goes on with a run that was left in progress: by a caller that went away, or by a process that died.
+    ///
+    /// # Errors
+    /// `run_busy` while a run is in progress here, `not_retryable` when none was left.
+    pub async fn recover(&self) -> Result<RunResult, Error> {
+        let started = {
+            let mut state = self.state();
+            let run = match &state.activity {
+                Activity::Left(run) => run.clone(),
+                Activity::Running => return Err(Error::SessionBusy),
+                Activity::Idle | Activity::Paused(_) => return Err(Rejection::NotRetryable.into()),
+            };
+            let before = std::mem::replace(&mut state.activity, Activity::Running);
+            Started { opening: Opening::Known(run.clone(), Input::Recovered), run: Some(run), before }
+        };
+        self.drive(started, None).await
     }
 
     /// Resumes the run that waits for people.
@@ -98,7 +131,7 @@ impl Session {
         from: impl Into<ResumeFrom>,
         decisions: impl Into<Decisions>,
     ) -> Result<RunResult, Error> {
-        let opening = self.reopen(Opening::decide(from, decisions))?;
+        let opening = self.reopen(from.into(), |from| Opening::decide(from, decisions))?;
         self.drive(opening, None).await
     }
 
@@ -111,7 +144,7 @@ impl Session {
         from: impl Into<ResumeFrom>,
         decisions: impl Into<Decisions>,
     ) -> Result<RunStream, Error> {
-        let opening = self.reopen(Opening::decide(from, decisions))?;
+        let opening = self.reopen(from.into(), |from| Opening::decide(from, decisions))?;
         self.drive_stream(opening)
     }
 
@@ -124,7 +157,7 @@ impl Session {
         from: impl Into<ResumeFrom>,
         results: impl Into<Results>,
     ) -> Result<RunResult, Error> {
-        let opening = self.reopen(Opening::deliver(from, results))?;
+        let opening = self.reopen(from.into(), |from| Opening::deliver(from, results))?;
         self.drive(opening, None).await
     }
 
@@ -137,54 +170,69 @@ impl Session {
         from: impl Into<ResumeFrom>,
         results: impl Into<Results>,
     ) -> Result<RunStream, Error> {
-        let opening = self.reopen(Opening::deliver(from, results))?;
+        let opening = self.reopen(from.into(), |from| Opening::deliver(from, results))?;
         self.drive_stream(opening)
     }
 
     fn begin(&self, request: RunRequest) -> Result<Started, Error> {
         let mut state = self.state();
-        let before = self.expect_idle(&state, OpenCalls::Refuse)?;
+        match &state.activity {
+            Activity::Idle => {}
+            Activity::Running | Activity::Left(_) => return Err(Error::SessionBusy),
+            Activity::Paused(continuation) => return Err(paused_by(continuation)),
+        }
         let id = request.run_id.clone().unwrap_or_else(crate::opening::new_run_id);
         let request = self.agent.request(request).after(closed(&state.history)).with_run_id(id.clone());
         state.activity = Activity::Running;
-        Ok(Started { opening: Opening::Run(Box::new(request)), run: Some(id), before })
+        Ok(Started { opening: Opening::Run(Box::new(request)), run: Some(id), before: Activity::Idle })
     }
 
-    fn reopen(&self, opening: Opening) -> Result<Started, Error> {
+    fn reopen(&self, from: ResumeFrom, opening: impl FnOnce(ResumeFrom) -> Opening) -> Result<Started, Error> {
         let mut state = self.state();
-        let before = self.expect_idle(&state, OpenCalls::Close)?;
-        let run = match &before {
+        let named = from.run_id();
+        let run = match &state.activity {
+            Activity::Running => return Err(Error::SessionBusy),
+            Activity::Idle => named,
+            // Another run would put its conversation in the place of this one.
+            Activity::Paused(continuation) if named.as_ref().is_some_and(|run| run != continuation.run_id()) => {
+                return Err(paused_by(continuation));
+            }
+            Activity::Left(run) if named.as_ref().is_some_and(|named| named != run) => return Err(Error::SessionBusy),
             Activity::Paused(continuation) => Some(continuation.run_id().clone()),
-            Activity::Idle | Activity::Running => None,
+            Activity::Left(run) => Some(run.clone()),
         };
-        state.activity = Activity::Running;
-        Ok(Started { opening, run, before })
+        let before = std::mem::replace(&mut state.activity, Activity::Running);
+        Ok(Started { opening: opening(from), run, before })
     }
 
-    fn expect_idle(&self, state: &State, open: OpenCalls) -> Result<Activity, Error> {
-        match (&state.activity, open) {
-            (Activity::Running, _) => Err(Error::SessionBusy),
-            (Activity::Paused(continuation), OpenCalls::Refuse) => {
-                Err(Error::SessionPaused { continuation: continuation.id().clone() })
-            }
-            (activity, _) => Ok(activity.clone()),
+    /// Finds out what became of a run that was left.
+    async fn look_up(&self) -> Result<(), Error> {
+        let run = match &self.state().activity {
+            Activity::Left(run) => run.clone(),
+            Activity::Idle | Activity::Running | Activity::Paused(_) => return Ok(()),
+        };
+        match self.agent.runner.result(&run).await {
+            Ok(result) => self.settle(&result),
+            // It went away before anything of it was durable.
+            Err(error) if error.code() == Code::ContinuationNotFound => self.state().activity = Activity::Idle,
+            Err(error) => return Err(error),
+        }
+        match self.state().activity {
+            Activity::Left(_) => Err(Error::SessionBusy),
+            Activity::Idle | Activity::Running | Activity::Paused(_) => Ok(()),
         }
     }
 
     async fn drive(&self, started: Started, stream: Option<StreamSender>) -> Result<RunResult, Error> {
-        // A caller that drops the future leaves the session as it was, not busy for ever.
-        let mut guard = Restore { session: self, before: Some(started.before) };
-        match self.agent.runner.open(started.opening, stream).await {
-            Ok(result) => {
-                guard.before = None;
-                self.settle(&result);
-                Ok(result)
-            }
-            Err(error) => {
-                self.reload(started.run.as_ref(), &mut guard).await;
-                Err(error)
-            }
+        // A caller that drops the future does not leave the session busy for ever.
+        let mut guard = Leave { session: self, run: started.run.clone() };
+        let opened = self.agent.runner.open(started.opening, stream).await;
+        guard.run = None;
+        match &opened {
+            Ok(result) => self.settle(result),
+            Err(error) => self.failed(error, started.run.as_ref(), started.before).await,
         }
+        opened
     }
 
     fn drive_stream(&self, started: Started) -> Result<RunStream, Error> {
@@ -200,19 +248,30 @@ impl Session {
     }
 
     /// After a failure the history is what was durable.
-    async fn reload(&self, run: Option<&RunId>, guard: &mut Restore<'_>) {
-        let Some(run) = run else { return };
-        if let Ok(result) = self.agent.runner.result(run).await {
-            guard.before = None;
-            self.settle(&result);
+    async fn failed(&self, error: &Error, run: Option<&RunId>, before: Activity) {
+        let may_have_moved = matches!(error, Error::Store(_) | Error::TakenOver | Error::FailpointReached);
+        let found = match run {
+            Some(run) if may_have_moved || !matches!(before, Activity::Idle) => {
+                Some((run, self.agent.runner.result(run).await))
+            }
+            // A run that this session has nothing to do with: its id is taken, or it was not to be resumed.
+            Some(_) | None => None,
+        };
+        match found {
+            Some((_, Ok(result))) => self.settle(&result),
+            Some((run, Err(error))) if error.code() != Code::ContinuationNotFound => {
+                self.state().activity = Activity::Left(run.clone());
+            }
+            Some((_, Err(_))) | None => self.state().activity = before,
         }
     }
 
     fn settle(&self, result: &RunResult) {
         let mut state = self.state();
-        state.history = result.messages().to_vec();
+        state.history = durable(result);
         state.activity = match result.continuation() {
             Some(continuation) => Activity::Paused(Box::new(continuation)),
+            None if result.status() == Status::Running => Activity::Left(result.run_id().clone()),
             None => Activity::Idle,
         };
     }
@@ -228,34 +287,57 @@ struct Started {
     before: Activity,
 }
 
-struct Restore<'a> {
+/// While it lives, a run is driven. Dropping it before it was told otherwise leaves the run.
+struct Leave<'a> {
     session: &'a Session,
-    before: Option<Activity>,
+    run: Option<RunId>,
 }
 
-impl Drop for Restore<'_> {
+impl Drop for Leave<'_> {
     fn drop(&mut self) {
-        if let Some(before) = self.before.take() {
-            self.session.state().activity = before;
+        if let Some(run) = self.run.take() {
+            self.session.state().activity = Activity::Left(run);
         }
     }
+}
+
+fn paused_by(continuation: &Continuation) -> Error {
+    Error::SessionPaused { continuation: continuation.id().clone() }
+}
+
+/// The conversation, with the results that a run had when it stopped in the middle of a turn.
+fn durable(result: &RunResult) -> Vec<Arc<Message>> {
+    let mut messages = result.messages().to_vec();
+    if !matches!(result.status(), Status::Failed | Status::Running) {
+        return messages;
+    }
+    let open = unanswered(&messages);
+    let settled = result.run().calls().iter().filter(|call| open.iter().any(|asked| asked.id == call.id));
+    messages.extend(settled.filter_map(|call| {
+        let settlement = call.settlement()?;
+        let (call, provider_id) = (call.id.clone(), call.provider_id.clone());
+        Some(Arc::new(Message::Tool(ToolMessage { call, provider_id, result: Arc::clone(&settlement.result) })))
+    }));
+    messages
 }
 
 /// A conversation in which every call has its result: what a failed run left open is closed.
 fn closed(history: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut messages = history.to_vec();
-    let last = history.iter().rposition(|message| matches!(&**message, Message::Assistant(_)));
-    let Some(Message::Assistant(asked)) = last.map(|last| &*history[last]) else { return messages };
-    let answered = |id: &CallId| {
-        let after = last.map_or(&[][..], |last| &history[last + 1..]);
-        after.iter().any(|message| matches!(&**message, Message::Tool(tool) if tool.call == *id))
-    };
-    for call in asked.calls.iter().filter(|call| !answered(&call.id)) {
-        messages.push(Arc::new(Message::Tool(ToolMessage {
-            call: call.id.clone(),
-            provider_id: call.provider_id.clone(),
-            result: Arc::new(ToolResult::error("The run ended before this call was executed.")),
-        })));
-    }
+    messages.extend(unanswered(history).into_iter().map(|call| {
+        let result = ToolResult::error("The run ended before this call gave a result.");
+        let (call, provider_id) = (call.id, call.provider_id);
+        Arc::new(Message::Tool(ToolMessage { call, provider_id, result: Arc::new(result) }))
+    }));
     messages
+}
+
+/// The calls of the last reply that have no result.
+fn unanswered(history: &[Arc<Message>]) -> Vec<MessageCall> {
+    let last = history.iter().rposition(|message| matches!(&**message, Message::Assistant(_)));
+    let Some((last, Message::Assistant(asked))) = last.map(|last| (last, &*history[last])) else { return Vec::new() };
+    let answered = |id: &CallId| {
+        history[last + 1..].iter().any(|message| matches!(&**message, Message::Tool(tool) if tool.call == *id))
+    };
+    asked.calls.iter().filter(|call| !answered(&call.id)).cloned().collect()
 }

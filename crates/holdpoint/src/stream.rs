@@ -1,5 +1,6 @@
 //! A run as a stream of events. A consumer that stops reading does not stop the run.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +19,8 @@ use crate::{Error, RunResult};
 /// run's own limits on turns and calls bound them.
 pub(crate) const STREAM_EVENTS_MAX: usize = 4096;
 
-/// Something that happened while a run was driven.
-#[derive(Clone, Debug)]
+/// Something that happened while a run was driven. `Debug` shows names and sizes only.
+#[derive(Clone)]
 pub enum StreamEvent {
     /// An event of the log: durable, numbered.
     Durable(DurableEvent),
@@ -55,8 +56,8 @@ pub enum StreamEvent {
     },
 }
 
-/// A durable event with what is needed to show it.
-#[derive(Clone, Debug)]
+/// A durable event with what is needed to show it. `Debug` shows its number and name only.
+#[derive(Clone)]
 pub struct DurableEvent {
     /// Its sequence number.
     pub seq: Revision,
@@ -105,6 +106,26 @@ impl StreamEvent {
                 json!({"event": self.name(), "call": call.as_str(), "text": text})
             }
         }
+    }
+}
+
+impl fmt::Debug for StreamEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let len = match self {
+            StreamEvent::Durable(durable) => return durable.fmt(f),
+            StreamEvent::ToolCallStarted { .. } | StreamEvent::ToolCallEnded { .. } => 0,
+            StreamEvent::TextDelta(text)
+            | StreamEvent::ThinkingDelta(text)
+            | StreamEvent::ToolCallDelta { text, .. }
+            | StreamEvent::ToolProgress { text, .. } => text.len(),
+        };
+        write!(f, "{}({len} bytes)", self.name())
+    }
+}
+
+impl fmt::Debug for DurableEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", self.event.name(), self.seq.0)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Agents: what is refused when they are built, how they are changed between runs, and their saved configuration.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use std::time::Duration;
@@ -89,7 +91,8 @@ async fn results_are_told_as_they_come_and_stored_as_they_were_asked_for() {
 
 #[test]
 fn a_configuration_survives_its_journey_through_json() {
-    let agent = asking(&[]).0
+    let agent = asking(&[])
+        .0
         .name("support")
         .system_prompt("be kind")
         .tool(echo("work", &Counter::default()))

@@ -1,5 +1,7 @@
 //! Cancelling a run in any state.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use std::sync::{Arc, Mutex};
@@ -50,7 +52,10 @@ async fn a_running_tool_is_told_and_its_late_result_is_refused() {
     let agent = Agent::builder().model(ScriptedModel::new(script)).policy(by_name()).tool(tool).build().unwrap();
     let id = RunId::new("run-1");
     let request = RunRequest::new("go").with_run_id(id.clone());
-    let running = { let agent = agent.clone(); tokio::spawn(async move { agent.chat(request).await }) };
+    let running = {
+        let agent = agent.clone();
+        tokio::spawn(async move { agent.chat(request).await })
+    };
     wait.await.unwrap();
     agent.runner().cancel(&id, Actor::default()).await.unwrap();
     notice.await.unwrap();

@@ -1,5 +1,7 @@
 //! A process that dies at the worst moment: what another one makes of the run.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use std::sync::Arc;

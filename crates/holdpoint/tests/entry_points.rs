@@ -1,5 +1,7 @@
 //! Run, resume and resume with results, each in its plain and its streaming form, from every form of a continuation.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use common::{Counter, asking, echo, lines};
@@ -9,7 +11,7 @@ use holdpoint_core::ModelStop;
 async fn paused() -> (holdpoint::Agent, holdpoint::RunResult, Counter) {
     let counter = Counter::default();
     let (builder, _) = asking(&[("c1", "ask_pay", r#"{"amount": 5}"#)]);
-    let agent = builder.tool(echo("ask_pay", &counter)).signing_key(SigningKey::new("k", &[1; 32])).build().unwrap();
+    let agent = builder.tool(echo("ask_pay", &counter)).signing_key(SigningKey::new("k", [1; 32])).build().unwrap();
     let paused = agent.chat("pay").await.unwrap();
     assert!(paused.is_awaiting_confirmation());
     assert_eq!(counter.count(), 0);
@@ -20,7 +22,7 @@ async fn paused() -> (holdpoint::Agent, holdpoint::RunResult, Counter) {
 async fn a_run_without_calls_ends_with_the_models_reason() {
     let (builder, model) = asking(&[]);
     let result = builder.build().unwrap().chat("hello").await.unwrap();
-    assert_eq!(result.stop_reason(), StopReason::Model(ModelStop::EndTurn));
+    assert_eq!(result.stop_reason(), Some(StopReason::Model(ModelStop::EndTurn)));
     assert_eq!(result.text(), None);
     assert_eq!(model.requests(), 1);
 }
@@ -181,4 +183,55 @@ async fn people_who_answer_different_calls_by_batch_do_not_collide() {
         finished += u32::from(answer.await.unwrap().unwrap().status() == Status::Finished);
     }
     assert_eq!((finished, counter.count()), (1, 8));
+}
+
+#[tokio::test]
+async fn a_runner_has_the_same_six_entry_points_and_shows_what_is_pending() {
+    use holdpoint::model::{ScriptedModel, ScriptedReply};
+    let script = vec![ScriptedReply::call("c", "ask.pay", r#"{"amount": 5}"#), ScriptedReply::text("done")];
+    let builder = holdpoint::Runner::builder().model(ScriptedModel::repeating(script)).policy(common::by_name());
+    let builder = builder.tool(echo("ask_pay", &Counter::default())).with_tool_concurrency("defer_all", None);
+    let runner = builder.build().unwrap();
+    let paused = runner.run("pay").await.unwrap();
+    let question = &paused.pending_confirmations()[0];
+    assert_eq!((question.id.as_str(), question.name.as_str(), question.tool.as_str()), ("c", "ask.pay", "ask_pay"));
+    assert_eq!(
+        (question.arguments.expose(), question.reason.as_deref()),
+        (r#"{"amount":5}"#, Some("a person must say yes"))
+    );
+    assert!(question.arguments_summary.contains("amount") && !question.arguments_summary.contains('5'));
+    let denied: Decisions = paused.pending().iter().map(|call| (call.id.clone(), false)).collect();
+    assert_eq!(runner.resume(&paused, denied).await.unwrap().records()[0].progress.as_str(), "refused");
+
+    let paused = runner.run_stream("pay").unwrap().result().await.unwrap();
+    let far = runner.resume_stream(&paused, [("c", true)]).unwrap().result().await.unwrap();
+    let task = &far.pending_executions()[0];
+    assert_eq!((task.id.as_str(), &*task.tool_source, task.attempt.0), ("c", "native", 1));
+    let results: holdpoint::Results = [("c", ToolResult::success("paid"))].into_iter().collect();
+    let done = runner.resume_with_tool_results(&far, results).await.unwrap();
+    assert_eq!((done.text().as_deref(), done.model_calls(), done.tool_executions()), (Some("done"), 2, 1));
+
+    let paused = runner.run("pay").await.unwrap();
+    let far = runner.resume(&paused, [("c", true)]).await.unwrap();
+    let stream = runner.resume_stream_with_tool_results(&far, [("c", ToolResult::success("x"))]).unwrap();
+    assert_eq!(stream.result().await.unwrap().text().as_deref(), Some("done"));
+}
+
+#[tokio::test]
+async fn a_run_that_somebody_drives_has_no_reason_to_have_stopped() {
+    let started = std::sync::Arc::new(tokio::sync::Notify::new());
+    let notify = std::sync::Arc::clone(&started);
+    let tool = holdpoint::tools::raw_tool("work", "Never ends", serde_json::json!({"type": "object"}), move |_| {
+        notify.notify_one();
+        std::future::pending::<String>()
+    });
+    let (builder, _) = asking(&[("c", "work", "{}")]);
+    let agent = builder.tool(tool).build().unwrap();
+    let id = holdpoint::RunId::new("run-1");
+    let stream = agent.chat_stream(holdpoint::RunRequest::new("go").with_run_id(id.clone())).unwrap();
+    started.notified().await;
+    let running = agent.runner().result(&id).await.unwrap();
+    assert_eq!((running.status(), running.stop_reason()), (Status::Running, None));
+    agent.runner().cancel(&id, holdpoint::Actor::default()).await.unwrap();
+    assert_eq!(stream.result().await.unwrap().stop_reason(), Some(StopReason::Cancelled));
 }

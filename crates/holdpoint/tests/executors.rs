@@ -1,5 +1,7 @@
 //! Executors of one's own: they decide when and where; hooks, timeout and intent stay inside.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use std::process::Stdio;
@@ -134,7 +136,7 @@ async fn a_hook_that_fails_stops_the_run_and_a_retry_goes_on_without_repeating_a
     let builder = builder.tool(echo("work", &counter)).tool(echo("fragile", &counter));
     let agent = builder.around(hook).build().unwrap();
     let failed = agent.chat("go").await.unwrap();
-    assert_eq!(failed.stop_reason().as_str(), "hook_failed");
+    assert_eq!(failed.stop_reason().unwrap().as_str(), "hook_failed");
     assert_eq!((counter.count(), model.requests()), (1, 1));
     *broken.lock().unwrap() = false;
     let done = agent.runner().retry(failed.run_id()).await.unwrap();
@@ -157,7 +159,7 @@ async fn a_hook_that_fails_after_its_tool_ran_keeps_the_tools_result() {
     });
     let agent = builder.tool(echo("work", &counter)).around(hook).build().unwrap();
     let failed = agent.chat("go").await.unwrap();
-    assert_eq!(failed.stop_reason().as_str(), "hook_failed");
+    assert_eq!(failed.stop_reason().unwrap().as_str(), "hook_failed");
     *broken.lock().unwrap() = false;
     let done = agent.runner().retry(failed.run_id()).await.unwrap();
     assert_eq!((done.text().as_deref(), counter.count()), (Some("done"), 1));
@@ -191,7 +193,7 @@ async fn a_hook_that_runs_again_what_may_not_be_repeated_has_failed() {
     let (builder, _) = asking(&[("a", "work", "{}")]);
     let agent = builder.tool(echo("work", &counter)).around(twice()).build().unwrap();
     let result = agent.chat("go").await.unwrap();
-    assert_eq!((result.stop_reason().as_str(), counter.count()), ("hook_failed", 1));
+    assert_eq!((result.stop_reason().unwrap().as_str(), counter.count()), ("hook_failed", 1));
     assert_eq!(result.records()[0].progress.as_str(), "succeeded");
 }
 
@@ -250,4 +252,134 @@ async fn tools_see_their_context_and_a_stable_key() {
     let keys = keys.lock().unwrap();
     assert_eq!(keys.len(), 2);
     assert_ne!(keys[0], keys[1]);
+}
+
+/// Lets go of its batch and does something else before it ends.
+struct Lingering;
+
+#[async_trait]
+impl Execute for Lingering {
+    async fn execute(&self, batch: Batch) {
+        batch.run(batch.calls()[0].index).await;
+        batch.run(batch.calls()[1].index).await;
+        drop(batch);
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_executor_may_let_go_of_its_batch_before_it_ends() {
+    let (agent, counter) = two_calls(Arc::new(Lingering));
+    let result = tokio::time::timeout(std::time::Duration::from_secs(10), agent.chat("go")).await.expect("it ends");
+    assert_eq!((result.unwrap().text().as_deref(), counter.count()), (Some("done"), 2));
+}
+
+/// Does everything twice, in both ways.
+struct Insisting;
+
+#[async_trait]
+impl Execute for Insisting {
+    async fn execute(&self, batch: Batch) {
+        let (first, second) = (batch.calls()[0].index, batch.calls()[1].index);
+        batch.run(first).await;
+        batch.defer(first).await;
+        batch.defer(second).await;
+        batch.defer(second).await;
+        batch.run(second).await;
+        batch.run(first).await;
+    }
+}
+
+#[tokio::test]
+async fn an_executor_that_insists_runs_nothing_twice() {
+    let (agent, counter) = two_calls(Arc::new(Insisting));
+    let paused = agent.chat("go").await.unwrap();
+    assert_eq!((paused.pending_executions().len(), counter.count()), (1, 1));
+    let done = agent.resume_with_tool_results(&paused, [("b", ToolResult::success("x"))]).await.unwrap();
+    assert_eq!(done.text().as_deref(), Some("done"));
+}
+
+#[tokio::test]
+async fn a_hook_that_gives_up_waiting_answers_for_a_tool_that_never_started() {
+    let counter = Counter::default();
+    let (builder, _) = asking(&[("a", "work", "{}")]);
+    let hook = around_fn(|call, next| {
+        Box::pin(async move {
+            let given_up = call.refused(Code::CircuitOpen, "not now");
+            tokio::select! {
+                biased;
+                settlement = next.run() => settlement,
+                // It asked for its intent, and does not wait until that is durable.
+                () = std::future::ready(()) => Ok(given_up),
+            }
+        })
+    });
+    let builder = builder.tool(echo("work", &counter)).around(hook);
+    let result = builder.build().unwrap().chat("go").await.unwrap();
+    assert_eq!(result.records()[0].code, Some(Code::CircuitOpen));
+    assert_eq!((result.text().as_deref(), counter.count()), (Some("done"), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn results_reach_the_model_as_they_came_when_that_is_wanted() {
+    let sleeping = |name: &str, seconds| {
+        raw_tool(name, "Sleeps", json!({"type": "object"}), move |call: ToolCall| async move {
+            tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
+            call.id().to_string()
+        })
+    };
+    let (builder, _) = asking(&[("slow", "slow", "{}"), ("denied", "deny_it", "{}"), ("fast", "fast", "{}")]);
+    let builder =
+        builder.tool(sleeping("slow", 2)).tool(sleeping("fast", 1)).tool(echo("deny_it", &Counter::default()));
+    let builder = builder.with_tool_concurrency("async", 4).parallel(holdpoint::Parallel::All);
+    let agent = builder.result_order(holdpoint_core::ResultOrder::Completion).build().unwrap();
+    let result = agent.chat("go").await.unwrap();
+    let texts = common::lines(&result);
+    assert!(texts[1].contains("never") && texts[2] == "tool: fast" && texts[3] == "tool: slow", "{texts:?}");
+}
+
+#[tokio::test]
+async fn a_halt_ends_the_run_once_every_call_of_the_turn_is_settled() {
+    let counter = Counter::default();
+    let halting = |name: &str| {
+        let said = name.to_owned();
+        raw_tool(name, "Halts", json!({"type": "object"}), move |_: ToolCall| {
+            let said = said.clone();
+            async move { ToolResult::halt(said) }
+        })
+    };
+    let (builder, model) = asking(&[("a", "stop_one", "{}"), ("b", "work", "{}"), ("c", "stop_two", "{}")]);
+    let agent =
+        builder.tool(halting("stop_one")).tool(halting("stop_two")).tool(echo("work", &counter)).build().unwrap();
+    let result = agent.chat("go").await.unwrap();
+    assert_eq!(result.stop_reason(), Some(holdpoint::StopReason::Halted));
+    assert_eq!((result.text().as_deref(), counter.count(), model.requests()), (Some("stop_two"), 1, 1));
+    assert_eq!(common::lines(&result)[1], "tool: stop_one");
+}
+
+#[tokio::test]
+async fn one_call_at_a_time_means_the_others_are_ignored() {
+    let counter = Counter::default();
+    let (builder, _) = asking(&[("a", "work", "{}"), ("b", "work", "{}")]);
+    let builder = builder.parallel_tool_calls(holdpoint_core::ParallelToolCalls::One);
+    let result = builder.tool(echo("work", &counter)).build().unwrap().chat("go").await.unwrap();
+    let progress: Vec<&str> = result.records().iter().map(|record| record.progress.as_str()).collect();
+    assert_eq!((progress, counter.count()), (vec!["succeeded", "ignored"], 1));
+}
+
+#[tokio::test]
+async fn each_message_is_counted_once_and_tools_are_counted_too() {
+    let counted = Arc::new(Mutex::new(Vec::<String>::new()));
+    let log = Arc::clone(&counted);
+    let (builder, _) = asking(&[("a", "work", r#"{"n":1}"#)]);
+    let builder = builder.tool(echo("work", &Counter::default())).context_window(10_000, 10);
+    let agent = builder.token_counter(Arc::new(move |text| {
+        log.lock().unwrap().push(text.to_owned());
+        1
+    }));
+    agent.build().unwrap().chat("only once").await.unwrap();
+    let counted = counted.lock().unwrap();
+    let times = |text: &str| counted.iter().filter(|counted| *counted == text).count();
+    assert_eq!((times("only once"), times("Gives its arguments back")), (1, 2));
+    assert_eq!(times(r#"{"n":1}"#), 2, "as arguments and as the result");
 }

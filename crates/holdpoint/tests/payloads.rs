@@ -1,5 +1,7 @@
 //! Payloads for an application's own storage: exported, changed, imported elsewhere.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use std::sync::Arc;
@@ -7,9 +9,7 @@ use std::sync::Arc;
 use common::{Counter, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::store::MemoryStore;
-use holdpoint::{
-    Agent, AgentBuilder, Code, Context, ExportOptions, RunRequest, SigningKey, Traces, UnsignedImports,
-};
+use holdpoint::{Agent, AgentBuilder, Code, Context, ExportOptions, RunRequest, SigningKey, Traces, UnsignedImports};
 use serde_json::{Value, json};
 
 fn builder(model: &ScriptedModel, counter: &Counter) -> AgentBuilder {
@@ -21,7 +21,7 @@ fn script() -> ScriptedModel {
 }
 
 fn key() -> SigningKey {
-    SigningKey::new("k1", &[1; 32])
+    SigningKey::new("k1", [1; 32])
 }
 
 async fn export(agent: &Agent, context: Context, options: &ExportOptions) -> String {
@@ -141,4 +141,80 @@ async fn a_pause_writes_what_is_new_and_not_the_history() {
     assert_eq!(costs.len(), turns);
     let (first, last) = (costs[1], costs[turns - 2]);
     assert!(last <= first + 32, "pause {turns} cost {last} bytes, the second {first}");
+}
+
+#[tokio::test]
+async fn unknown_fields_of_an_unsigned_payload_survive_a_resume_and_a_new_export() {
+    let calls = ScriptedReply::calls(&[("a", "ask_pay", "{}"), ("b", "ask_pay", "{}")]);
+    let model = ScriptedModel::new(vec![calls, ScriptedReply::text("done")]);
+    let counter = Counter::default();
+    let agent = builder(&model, &counter).unsigned_imports(UnsignedImports::Accept).build().unwrap();
+    let json = export(&agent, Context::new(), &ExportOptions::default()).await;
+    let mut value: Value = serde_json::from_str(&json).unwrap();
+    value["ticket"] = json!({"number": 7});
+    let continuation = agent.runner().read(&value.to_string()).unwrap();
+    let again = agent.runner().export(&continuation, &ExportOptions::default()).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap()["ticket"], json!({"number": 7}));
+    let partial = || holdpoint::Decisions::new().allow("a").partial();
+    let elsewhere = builder(&model, &counter).unsigned_imports(UnsignedImports::Accept).build().unwrap();
+    for agent in [agent, elsewhere] {
+        let paused = agent.resume(&value, partial()).await.unwrap();
+        let text = agent.runner().export(&paused.continuation().unwrap(), &ExportOptions::default()).unwrap();
+        let exported: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(exported["ticket"], json!({"number": 7}));
+        assert_ne!(exported["continuation_id"], value["continuation_id"]);
+    }
+}
+
+#[tokio::test]
+async fn a_payload_that_was_read_is_no_way_around_the_signature() {
+    let (model, counter) = (script(), Counter::default());
+    let here = builder(&model, &counter).build().unwrap();
+    let json = export(&here, Context::new(), &ExportOptions::default()).await;
+    let careful = builder(&model, &counter).build().unwrap();
+    let read = careful.runner().read(&json).unwrap();
+    assert_eq!((read.run_id().as_str().is_empty(), read.pending().len()), (false, 1));
+    assert_eq!(careful.resume(&read, [("c", true)]).await.unwrap_err().code(), Code::InvalidContinuation);
+    assert_eq!(careful.runner().read("{}").unwrap_err().code(), Code::InvalidContinuation);
+    here.resume(&here.runner().read(&json).unwrap(), [("c", true)]).await.unwrap();
+    assert_eq!(counter.count(), 1);
+}
+
+#[tokio::test]
+async fn the_executor_goes_with_the_run() {
+    let store: Arc<dyn holdpoint::store::Store> = Arc::new(MemoryStore::new());
+    let (model, counter) = (script(), Counter::default());
+    let far =
+        builder(&model, &counter).store(Arc::clone(&store)).with_tool_concurrency("defer_all", None).build().unwrap();
+    let paused = far.chat("pay").await.unwrap();
+    let near = builder(&model, &counter).store(store).with_tool_concurrency("inline", None).build().unwrap();
+    let still_far = near.resume(&paused, [("c", true)]).await.unwrap();
+    assert!(still_far.is_awaiting_results());
+    assert_eq!(counter.count(), 0);
+}
+
+#[tokio::test]
+async fn an_executor_that_is_not_known_here_is_refused_and_nothing_changes() {
+    struct Mine;
+    #[async_trait::async_trait]
+    impl holdpoint::tools::Execute for Mine {
+        async fn execute(&self, batch: holdpoint::tools::Batch) {
+            for call in batch.calls() {
+                batch.run(call.index).await;
+            }
+        }
+    }
+    let store: Arc<dyn holdpoint::store::Store> = Arc::new(MemoryStore::new());
+    let (model, counter) = (script(), Counter::default());
+    let with = builder(&model, &counter).store(Arc::clone(&store)).register_executor("mine", Arc::new(Mine));
+    let with = with.with_tool_concurrency("mine", None).build().unwrap();
+    let paused = with.chat("pay").await.unwrap();
+    let without = builder(&model, &counter).store(store).build().unwrap();
+    for decision in [true, false] {
+        let error = without.resume(&paused, [("c", decision)]).await.unwrap_err();
+        assert_eq!(error.code(), Code::UnknownExecutor);
+        assert!(error.to_string().contains("mine"), "{error}");
+    }
+    assert_eq!(with.resume(&paused, [("c", true)]).await.unwrap().text().as_deref(), Some("done"));
+    assert_eq!(counter.count(), 1);
 }

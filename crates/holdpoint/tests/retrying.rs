@@ -1,5 +1,7 @@
 //! A failed run goes on where it stopped.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use std::sync::{Arc, Mutex};
@@ -34,7 +36,7 @@ async fn a_model_that_said_nothing_is_asked_again() {
     let agent = builder(vec![ScriptedReply::Nothing, ScriptedReply::text("done")], &Counter::default()).0;
     let agent = agent.build().unwrap();
     let failed = agent.chat("go").await.unwrap();
-    assert_eq!(failed.run().stop_reason().unwrap().as_str(), "error");
+    assert_eq!(failed.stop_reason().unwrap().as_str(), "error");
     assert_eq!(agent.runner().retry(failed.run_id()).await.unwrap().text().as_deref(), Some("done"));
 }
 
@@ -45,10 +47,10 @@ async fn a_conversation_that_was_too_long_goes_on_with_an_agent_that_has_more_ro
     let (small, model) = builder(script, &Counter::default());
     let small = small.store(Arc::clone(&store)).context_window(100, 10).build().unwrap();
     let failed = small.chat("x".repeat(800)).await.unwrap();
-    assert_eq!(failed.run().stop_reason().unwrap().as_str(), "context_window_exceeded");
+    assert_eq!(failed.stop_reason().unwrap().as_str(), "context_window_exceeded");
     assert_eq!(model.requests(), 0);
     let again = small.runner().retry(failed.run_id()).await.unwrap();
-    assert_eq!(again.run().stop_reason().unwrap().as_str(), "context_window_exceeded");
+    assert_eq!(again.stop_reason().unwrap().as_str(), "context_window_exceeded");
     let large = Agent::builder().model(model.clone()).policy(by_name()).tool(echo("work", &Counter::default()));
     let large = large.store(store).context_window(10_000, 10).build().unwrap();
     let done = large.runner().retry(failed.run_id()).await.unwrap();
@@ -80,7 +82,7 @@ async fn a_model_that_panics_fails_the_run_and_not_the_caller() {
     }
     let agent = Agent::builder().model(Panicking).build().unwrap();
     let failed = agent.chat("go").await.unwrap();
-    assert_eq!(failed.run().stop_reason().unwrap().as_str(), "provider_error");
+    assert_eq!(failed.stop_reason().unwrap().as_str(), "provider_error");
 }
 
 #[tokio::test]
@@ -102,7 +104,11 @@ async fn whoever_started_the_run_is_its_actor_again_after_a_retry_a_recovery_and
     let log = Arc::clone(&seen);
     let policy = holdpoint::policy::policy_fn(move |request| {
         log.lock().unwrap().push(format!("policy {}", request.context.actor().id.as_deref().unwrap_or("nobody")));
-        if request.tool.as_str() == "ask_who" { holdpoint::Decision::confirm("?") } else { holdpoint::Decision::allow() }
+        if request.tool.as_str() == "ask_who" {
+            holdpoint::Decision::confirm("?")
+        } else {
+            holdpoint::Decision::allow()
+        }
     });
     let agent = Agent::builder().model(ScriptedModel::new(script)).policy(policy).tool(tool).context_keys(["user_id"]);
     let agent = agent.recheck_policy(holdpoint_core::Recheck::Off).build().unwrap();

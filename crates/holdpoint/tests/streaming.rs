@@ -1,5 +1,7 @@
 //! Streams: the same loop, every event in order, and a consumer that stops reading stops nothing.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use common::{Counter, asking, echo};
@@ -26,8 +28,14 @@ async fn a_pause_ends_the_segment_in_order() {
     assert_eq!(
         durable,
         [
-            "run_started", "turn_started", "message_completed", "call_decided", "turn_ended",
-            "authorization_required", "paused", "finished"
+            "run_started",
+            "turn_started",
+            "message_completed",
+            "call_decided",
+            "turn_ended",
+            "authorization_required",
+            "paused",
+            "finished"
         ]
     );
     assert!(result.is_awaiting_confirmation());
@@ -133,4 +141,68 @@ async fn a_stream_whose_decisions_are_refused_ends_with_that_error() {
     let paused = agent.chat("pay").await.unwrap();
     let stream = agent.resume_stream(&paused, Decisions::new().allow("nobody")).unwrap();
     assert_eq!(stream.result().await.unwrap_err().code(), holdpoint::Code::UnknownToolCall);
+}
+
+/// The durable events of a stream.
+async fn durable(mut stream: RunStream, live: &mut Vec<serde_json::Value>) -> holdpoint::RunResult {
+    while let Some(event) = stream.next().await {
+        if let StreamEvent::Durable(_) = event {
+            live.push(event.to_json());
+        }
+    }
+    stream.result().await.unwrap()
+}
+
+/// Each segment ends with its one `finished`.
+fn expect_segments(live: &[serde_json::Value], finished: usize) {
+    assert_eq!(live.iter().filter(|event| event["event"] == "finished").count(), finished);
+    assert_eq!(live.last().unwrap()["event"], "finished");
+}
+
+async fn late(agent: &Agent, run: &holdpoint::RunId) -> Vec<serde_json::Value> {
+    agent.runner().events(run, holdpoint_core::Revision(0)).await.unwrap()
+}
+
+#[tokio::test]
+async fn live_and_late_events_are_the_same_over_resumes_results_and_a_failure_with_its_retry() {
+    let script = vec![
+        ScriptedReply::calls(&[("a", "ask_pay", "{}"), ("b", "far", "{}")]),
+        ScriptedReply::Fail("down".into()),
+        ScriptedReply::text("done"),
+    ];
+    let builder = Agent::builder().model(ScriptedModel::new(script)).policy(common::by_name());
+    let builder = builder.tool(echo("ask_pay", &Counter::default())).tool(echo("far", &Counter::default()));
+    let agent = builder.route("far", "defer_all").build().unwrap();
+    let mut live = Vec::new();
+    let paused = durable(agent.chat_stream("go").unwrap(), &mut live).await;
+    let paused = durable(agent.resume_stream(&paused, [("a", true)]).unwrap(), &mut live).await;
+    let results = [("b", ToolResult::success("x"))];
+    let failed = durable(agent.resume_stream_with_tool_results(&paused, results).unwrap(), &mut live).await;
+    assert_eq!(failed.stop_reason().unwrap().as_str(), "provider_error");
+    let done = durable(agent.runner().retry_stream(failed.run_id()).unwrap(), &mut live).await;
+    assert_eq!(done.text().as_deref(), Some("done"));
+    assert_eq!(late(&agent, done.run_id()).await, live);
+    expect_segments(&live, 4);
+}
+
+#[tokio::test]
+async fn whoever_streams_a_run_sees_that_somebody_else_cancelled_it() {
+    let started = std::sync::Arc::new(tokio::sync::Notify::new());
+    let notify = std::sync::Arc::clone(&started);
+    let object = serde_json::json!({"type": "object"});
+    let tool = holdpoint::tools::raw_tool("work", "Never ends", object, move |_| {
+        notify.notify_one();
+        std::future::pending::<String>()
+    });
+    let (builder, _) = asking(&[("a", "work", "{}"), ("b", "deny_it", "{}")]);
+    let agent = builder.tool(tool).tool(echo("deny_it", &Counter::default())).build().unwrap();
+    let id = holdpoint::RunId::new("run-1");
+    let stream = agent.chat_stream(holdpoint::RunRequest::new("go").with_run_id(id.clone())).unwrap();
+    started.notified().await;
+    agent.runner().cancel(&id, holdpoint::Actor::default()).await.unwrap();
+    let mut live = Vec::new();
+    let result = durable(stream, &mut live).await;
+    assert_eq!(result.status(), holdpoint::Status::Cancelled);
+    assert_eq!(late(&agent, &id).await, live);
+    expect_segments(&live, 1);
 }

@@ -1,5 +1,7 @@
 //! Runs that somebody else holds, held, or wants: taken ids, races, takeovers, callers that go away.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 mod common;
 
 use std::sync::{Arc, Mutex};
@@ -69,11 +71,17 @@ async fn of_a_resume_and_a_cancel_at_once_each_ends_in_a_state_that_fits_the_oth
     for round in 0..24 {
         let counter = Counter::default();
         let (builder, _) = asking(&[("c", "ask_pay", "{}")]);
-        let agent = builder.tool(echo("ask_pay", &counter)).build().unwrap();
+        let agent = builder.tool(echo("ask_pay", &counter)).store(common::yielding()).build().unwrap();
         let paused = agent.chat("pay").await.unwrap();
         let id = paused.run_id().clone();
-        let resume = { let (agent, paused) = (agent.clone(), paused.clone()); async move { agent.resume(&paused, [("c", true)]).await } };
-        let cancel = { let (agent, id) = (agent.clone(), id.clone()); async move { agent.runner().cancel(&id, Actor::default()).await } };
+        let resume = {
+            let (agent, paused) = (agent.clone(), paused.clone());
+            async move { agent.resume(&paused, [("c", true)]).await }
+        };
+        let cancel = {
+            let (agent, id) = (agent.clone(), id.clone());
+            async move { agent.runner().cancel(&id, Actor::default()).await }
+        };
         let (resumed, cancelled) = if round % 2 == 0 {
             let (one, other) = (tokio::spawn(resume), tokio::spawn(cancel));
             (one.await.unwrap(), other.await.unwrap())
@@ -102,7 +110,10 @@ async fn a_driver_whose_run_was_taken_over_cannot_write_any_more() {
     let model = ScriptedModel::new(script);
     let builder = Agent::builder().model(model.clone()).policy(by_name()).store(Arc::clone(&store));
     let old = builder.tool(tool.repeat(Repeat::Safe)).build().unwrap();
-    let running = { let old = old.clone(); tokio::spawn(async move { old.chat(request("r")).await }) };
+    let running = {
+        let old = old.clone();
+        tokio::spawn(async move { old.chat(request("r")).await })
+    };
     gate.started.notified().await;
     let builder = Agent::builder().model(model).policy(by_name()).store(store);
     let new = builder.tool(echo("work", &counter).repeat(Repeat::Safe)).build().unwrap();
@@ -195,12 +206,15 @@ async fn resumes_that_lose_run_no_hooks() {
         Box::pin(next.run())
     });
     let (builder, _) = asking(&[("c", "ask_pay", "{}")]);
-    let agent = builder.tool(echo("ask_pay", &counter)).around(hook).build().unwrap();
+    let builder = builder.tool(echo("ask_pay", &counter)).around(hook).store(common::yielding());
+    let agent = builder.build().unwrap();
     let paused = agent.chat("pay").await.unwrap();
-    let resumes: Vec<_> = (0..8).map(|_| {
-        let (agent, paused) = (agent.clone(), paused.clone());
-        tokio::spawn(async move { agent.resume(&paused, [("c", true)]).await.is_ok() })
-    }).collect();
+    let resumes: Vec<_> = (0..8)
+        .map(|_| {
+            let (agent, paused) = (agent.clone(), paused.clone());
+            tokio::spawn(async move { agent.resume(&paused, [("c", true)]).await.is_ok() })
+        })
+        .collect();
     let mut won = 0;
     for resume in resumes {
         won += u32::from(resume.await.unwrap());

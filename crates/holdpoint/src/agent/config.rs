@@ -179,12 +179,11 @@ impl SettingsJson {
 
     fn into_settings(self) -> Settings {
         let ask = self.fix_empty_final_text.map(Arc::from).or(FinalAnswer::default().ask);
-        let route = |(pattern, executor): (String, String)| Route { pattern: pattern.into(), executor: executor.into() };
+        let route =
+            |(pattern, executor): (String, String)| Route { pattern: pattern.into(), executor: executor.into() };
         let flag = |on: bool| if on { ParallelToolCalls::Allowed } else { ParallelToolCalls::One };
-        let window = |tokens| ContextWindow {
-            tokens,
-            reserved_output_tokens: self.reserved_output_tokens.unwrap_or_default(),
-        };
+        let window =
+            |tokens| ContextWindow { tokens, reserved_output_tokens: self.reserved_output_tokens.unwrap_or_default() };
         Settings {
             max_turns: self.max_turns,
             max_tool_calls_per_turn: self.max_tool_calls_per_turn,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use holdpoint_codec::Context;
 use holdpoint_core::{Parallel, Settings};
+use holdpoint_tools::Around;
 
 pub use config::{AgentConfig, ConfigError};
 
@@ -133,6 +134,14 @@ impl Agent {
     /// When it does not fit the executor.
     pub fn with_parallel(&self, parallel: Parallel) -> Result<Agent, Error> {
         self.with_settings(|settings| settings.executor.parallel = parallel)
+    }
+
+    /// The same agent with one more hook inside the others: ask it instead, and the hook is for that run alone.
+    #[must_use]
+    pub fn with_around(&self, hook: Arc<dyn Around>) -> Agent {
+        let hooks = self.runner.parts.hooks.with(hook);
+        let parts = Parts { hooks, ..self.runner.parts.share() };
+        Agent { runner: Runner { parts: Arc::new(parts) }, system_prompt: self.system_prompt.clone() }
     }
 
     fn with_settings(&self, change: impl FnOnce(&mut Settings)) -> Result<Agent, Error> {

@@ -21,7 +21,7 @@ impl Driver {
         // Only calls with a tool and arguments are proposed, so this is never reached; denying is what is left.
         let Some((tool, arguments)) = call else { return Decision::deny("the call cannot be understood") };
         let facts = RunFacts::new(run.id().clone(), run.turn());
-        let request = AuthorizeRequest { tool: &tool.name, arguments, context: &self.context, run: &facts };
+        let request = AuthorizeRequest { tool: &tool.name, arguments, context: self.context(), run: &facts };
         self.parts.policy.authorize(&request).await.0
     }
 }

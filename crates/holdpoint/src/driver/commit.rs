@@ -1,7 +1,7 @@
 //! Makes what happened durable, and reads it back.
 
 use holdpoint_codec::{decode_event, encode_event};
-use holdpoint_core::{Revision, Run, RunId};
+use holdpoint_core::{Conductor, Event, Revision, Run, RunId, Status};
 use holdpoint_store::{CommitError, HeadUpdate, StoreError, Transition};
 
 use super::{Driver, Interrupted};
@@ -29,14 +29,19 @@ impl Driver {
         Ok(())
     }
 
-    /// Somebody else moved the run while it was driven here: it was cancelled or taken over.
-    async fn overtaken(&mut self) -> Result<(), Interrupted> {
-        let run = load_run(&self.parts, self.run_id()).await?;
-        if run.status() == holdpoint_core::Status::Cancelled {
-            self.conductor = holdpoint_core::Conductor::new(run);
-            return Ok(());
+    /// Somebody else moved the run while it was driven here: it was cancelled or taken over. What they committed is the
+    /// truth; whoever streams the run from here sees its end too.
+    pub(super) async fn overtaken(&mut self) -> Result<(), Interrupted> {
+        let events = load_events(&self.parts, self.run_id()).await?;
+        let mut run = Run::new(self.run_id().clone());
+        events.iter().for_each(|event| run.apply(event));
+        if run.status() != Status::Cancelled {
+            return Err(Interrupted::Failed(Error::TakenOver));
         }
-        Err(Interrupted::Failed(Error::TakenOver))
+        let durable = usize::try_from(self.conductor.durable().0).unwrap_or(usize::MAX);
+        self.listeners.overtaken(events.get(durable..).unwrap_or_default());
+        self.conductor = Conductor::new(run);
+        Ok(())
     }
 }
 
@@ -53,12 +58,15 @@ fn head(run: &Run) -> HeadUpdate {
 
 /// The run as its log tells it.
 pub(crate) async fn load_run(parts: &Parts, id: &RunId) -> Result<Run, Error> {
-    let records = parts.store.load(id, Revision(0)).await?;
     let mut run = Run::new(id.clone());
-    for record in records {
-        run.apply(&decode_event(&record.body)?);
-    }
+    load_events(parts, id).await?.iter().for_each(|event| run.apply(event));
     Ok(run)
+}
+
+async fn load_events(parts: &Parts, id: &RunId) -> Result<Vec<Event>, Error> {
+    let records = parts.store.load(id, Revision(0)).await?;
+    let events = records.iter().map(|record| decode_event(&record.body));
+    Ok(events.collect::<Result<_, _>>()?)
 }
 
 /// The run as its log tells it, if the store knows it.

@@ -1,6 +1,6 @@
 //! Hands calls to the executor and listens to what becomes of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use holdpoint_core::{
-    CallIndex, CallState, Code, Deferred, HookFailed, Input, Outcome, Rejection, Returned, Settlement, Step,
+    Attempt, CallIndex, CallState, Code, Deferred, HookFailed, Input, Outcome, Rejection, Returned, Settlement, Step,
     ToolResult,
 };
 use holdpoint_tools::{Batch, BatchCall};
@@ -16,24 +16,52 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::run_one::{Calls, Grant, Prepared, Report};
 use super::{Cancelled, Driver, Interrupted};
-use crate::failpoint::Failpoint;
 use crate::Error;
+use crate::failpoint::Failpoint;
 
-/// Calls that asked to start and wait for their intent to be durable.
-type Waiting = HashMap<CallIndex, oneshot::Sender<Grant>>;
+/// What a wave knows of its calls beyond the run's state.
+#[derive(Default)]
+struct Wave {
+    /// Calls that asked to start and wait for their intent to be durable.
+    waiting: HashMap<CallIndex, oneshot::Sender<Grant>>,
+    /// Calls whose hook went away while they waited: their tools did not start, and will not.
+    abandoned: HashSet<CallIndex>,
+}
+
+impl Wave {
+    fn grant(&mut self, call: CallIndex, attempt: Attempt) {
+        let Some(reply) = self.waiting.remove(&call) else { return };
+        if reply.send(Grant::Start(attempt)).is_err() {
+            self.abandoned.insert(call);
+        }
+    }
+
+    /// Whether a call that ended has an attempt that nobody started.
+    fn is_abandoned(&mut self, call: CallIndex) -> bool {
+        let closed = self.waiting.get(&call).is_some_and(oneshot::Sender::is_closed);
+        self.abandoned.remove(&call) || (closed && self.waiting.remove(&call).is_some())
+    }
+}
 
 impl Driver {
     /// Runs a wave of calls to its end, or until the run is cancelled.
     pub(super) async fn execute(&mut self, calls: Vec<CallIndex>) -> Result<Cancelled, Interrupted> {
+        // Hooks are other people's code: they run for what is durable only, and never for a resume that somebody else won.
+        if !self.parts.hooks.is_empty() && !self.conductor.outbox().is_empty() {
+            self.commit().await?;
+            if !self.conductor.is_executing() {
+                return Ok(Cancelled::No);
+            }
+        }
         let started = Instant::now();
         let (reports, mut inbox) = mpsc::unbounded_channel();
         let mut executor = self.executor(&calls, reports)?;
-        let mut waiting = Waiting::new();
+        let mut wave = Wave::default();
         // The first poll makes the executor start what it can, so that the intents share the commit of the reply.
         let mut ended = (&mut executor).now_or_never().is_some();
         let cancelled = loop {
             while let Ok(report) = inbox.try_recv() {
-                self.take(report, &mut waiting)?;
+                self.take(report, &mut wave)?;
             }
             if ended {
                 self.conductor.executor_ended();
@@ -47,13 +75,14 @@ impl Driver {
                         return Err(Interrupted::Failed(Error::FailpointReached));
                     }
                     for (call, attempt) in intents {
-                        waiting.remove(&call).map(|reply| reply.send(Grant::Start(attempt)));
+                        wave.grant(call, attempt);
                     }
                 }
                 Step::Wait => tokio::select! {
                     biased;
                     () = self.live.token().cancelled() => break Cancelled::Yes,
-                    report = inbox.recv() => if let Some(report) = report { self.take(report, &mut waiting)? },
+                    // An executor may let go of its batch before it ends.
+                    Some(report) = inbox.recv() => self.take(report, &mut wave)?,
                     () = &mut executor => ended = true,
                 },
                 // Somebody cancelled the run, and the commit saw it: the main loop does the rest.
@@ -79,18 +108,19 @@ impl Driver {
         let last = indices.iter().map(|index| index.as_usize() + 1).max().unwrap_or(0);
         let mut calls: Vec<Option<Prepared>> = (0..last).map(|_| None).collect();
         for index in indices {
-            calls[index.as_usize()] = Prepared::new(run, *index, &self.context);
+            calls[index.as_usize()] = Prepared::new(run, *index, self.context());
         }
         let batch_calls: Vec<BatchCall> = indices.iter().filter_map(|index| self.batch_call(*index)).collect();
         let run_one = Calls {
             parts: Arc::clone(&self.parts),
-            context: Arc::clone(&self.context),
+            context: Arc::clone(self.context()),
             settings: Arc::clone(settings),
             run: run.id().clone(),
             turn: run.turn(),
             calls,
             cancellation: self.live.token().child_token(),
             stream: self.listeners.stream().cloned(),
+            span: self.turn.1.clone(),
             reports,
         };
         let choice = &settings.executor;
@@ -112,13 +142,13 @@ impl Driver {
         Some(BatchCall { index, tool: facts.name.clone(), parallelizable, source: Arc::clone(&facts.source) })
     }
 
-    fn take(&mut self, report: Report, waiting: &mut Waiting) -> Result<(), Interrupted> {
+    fn take(&mut self, report: Report, wave: &mut Wave) -> Result<(), Interrupted> {
         match report {
             Report::Begin { began, reply } => {
                 let call = began.call;
                 let grant = match self.feed(Input::Began(began)) {
-                    Ok(_) if self.is_running(call) => {
-                        waiting.insert(call, reply);
+                    Ok(_) if self.running_attempt(call).is_some() => {
+                        wave.waiting.insert(call, reply);
                         return Ok(());
                     }
                     Ok(_) => Grant::Revoked,
@@ -129,13 +159,15 @@ impl Driver {
                 let _ = reply.send(grant);
             }
             Report::Defer { call, recheck } => match self.feed(Input::Deferred(Deferred { call, recheck })) {
-                Ok(_) | Err(Rejection::Stopping | Rejection::RunCancelled) => {}
+                // The run stops or was cancelled, or the executor did something else with the call before.
+                Ok(_) | Err(Rejection::Stopping | Rejection::RunCancelled | Rejection::NotExpected { .. }) => {}
                 Err(rejection) => return Err(rejection.into()),
             },
             Report::End { call, attempt, settlement } => {
                 if attempt.is_some() && self.parts.failpoints.fires(Failpoint::AfterEffect) {
                     return Err(Interrupted::Failed(Error::FailpointReached));
                 }
+                let attempt = if wave.is_abandoned(call) { self.running_attempt(call) } else { attempt };
                 match self.feed(Input::Returned(Box::new(Returned { call, attempt, settlement }))) {
                     // A call that ended before its tool started may end when the run stops: it stays as it is.
                     Ok(_) | Err(Rejection::LeaseLost | Rejection::RunCancelled) => {}
@@ -152,9 +184,11 @@ impl Driver {
         Ok(())
     }
 
-    fn is_running(&self, call: CallIndex) -> bool {
-        let call = self.conductor.run().call(call);
-        call.is_some_and(|call| matches!(call.state, CallState::Running { .. }))
+    fn running_attempt(&self, call: CallIndex) -> Option<Attempt> {
+        match self.conductor.run().call(call)?.state {
+            CallState::Running { attempt, .. } => Some(attempt),
+            _ => None,
+        }
     }
 
     /// An executor that ends without running or deferring a call leaves it to be settled here.

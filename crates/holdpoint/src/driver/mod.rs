@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdpoint_codec::Context;
-use holdpoint_core::{Conductor, Input, Rejection, Run, RunId, Step};
-use holdpoint_tools::ToolDefinition;
+use holdpoint_core::{Conductor, Input, Rejection, Run, RunId, Status, Step, Turn};
+use tracing::{Instrument, Span};
 
 use crate::listen::Listeners;
 use crate::parts::{LiveGuard, Parts};
-use crate::result::{Durations, Segment};
+use crate::result::{Carried, Durations, Segment};
 use crate::stream::StreamSender;
 use crate::{Error, RunResult};
 
@@ -30,12 +30,12 @@ pub(crate) use understand::understand_edit;
 pub(crate) struct Driver {
     parts: Arc<Parts>,
     conductor: Conductor,
-    context: Arc<Context>,
+    carried: Carried,
     listeners: Listeners,
     live: LiveGuard,
     meter: Meter,
-    visible: Option<Arc<Vec<Arc<ToolDefinition>>>>,
     measured: model::Measure,
+    turn: (Turn, Span),
 }
 
 /// What the segment took so far.
@@ -65,10 +65,10 @@ impl<E: Into<Error>> From<E> for Interrupted {
 
 impl Driver {
     /// Takes a run as it is in the store.
-    pub(crate) fn new(parts: &Arc<Parts>, run: Run, context: Context, stream: Option<StreamSender>) -> Self {
+    pub(crate) fn new(parts: &Arc<Parts>, run: Run, carried: Carried, stream: Option<StreamSender>) -> Self {
         let live = parts.live.enter(run.id());
         Self {
-            context: Arc::new(context.with_run_id(run.id().clone())),
+            carried,
             listeners: Listeners::new(Arc::clone(parts), stream, &run),
             live,
             meter: Meter {
@@ -78,8 +78,8 @@ impl Driver {
                 messages_before: run.messages().len(),
                 committed: false,
             },
-            visible: None,
             measured: model::Measure::default(),
+            turn: (Turn(0), Span::none()),
             conductor: Conductor::new(run),
             parts: Arc::clone(parts),
         }
@@ -101,19 +101,36 @@ impl Driver {
         self.meter.messages_before = self.run().messages().len();
     }
 
+    /// The executor is part of the run's state: a run that goes on needs it here too.
+    pub(crate) fn expect_executor(&self) -> Result<(), Error> {
+        match self.run().status() {
+            Status::Cancelled | Status::Finished => Ok(()),
+            Status::Running | Status::AwaitingToolConfirmation | Status::AwaitingToolResults | Status::Failed => {
+                self.parts.executors.choose(&self.run().settings().executor)?;
+                Ok(())
+            }
+        }
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        &self.carried.context
+    }
+
     /// Goes on until the run pauses, ends or fails.
     pub(crate) async fn drive(mut self) -> Result<RunResult, Interrupted> {
         loop {
-            match self.conductor.next() {
-                Step::Commit => self.commit().await?,
+            let step = self.conductor.next();
+            let span = self.turn_span();
+            match step {
+                Step::Commit => self.commit().instrument(span).await?,
                 Step::CallModel { tools } => {
-                    if self.call_model(tools).await? == Cancelled::Yes {
+                    if self.call_model(tools).instrument(span).await? == Cancelled::Yes {
                         return self.cancelled().await;
                     }
                 }
-                Step::Authorize { calls } => self.authorize(&calls).await?,
+                Step::Authorize { calls } => self.authorize(&calls).instrument(span).await?,
                 Step::Execute { calls } => {
-                    if self.execute(calls).await? == Cancelled::Yes {
+                    if self.execute(calls).instrument(span).await? == Cancelled::Yes {
                         return self.cancelled().await;
                     }
                 }
@@ -126,17 +143,25 @@ impl Driver {
         }
     }
 
+    /// The span of the turn that is worked on.
+    fn turn_span(&mut self) -> Span {
+        let turn = self.run().turn();
+        if self.turn.0 != turn {
+            self.turn = (turn, crate::spans::turn(self.run()));
+        }
+        self.turn.1.clone()
+    }
+
     /// The run as it is, without driving it.
     pub(crate) fn finish(self) -> RunResult {
         let segment = self.segment();
-        RunResult::new(Arc::new(self.conductor.into_run()), self.context, segment)
+        RunResult::new(Arc::new(self.conductor.into_run()), self.carried, segment)
     }
 
     /// Somebody cancelled the run while it was driven here: what they committed is the truth.
-    async fn cancelled(self) -> Result<RunResult, Interrupted> {
-        let run = load_run(&self.parts, self.run().id()).await?;
-        let segment = self.segment();
-        Ok(RunResult::new(Arc::new(run), self.context, segment))
+    async fn cancelled(mut self) -> Result<RunResult, Interrupted> {
+        self.overtaken().await?;
+        Ok(self.finish())
     }
 
     fn segment(&self) -> Segment {

@@ -1,15 +1,18 @@
 //! Calls the model for the next message.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use holdpoint_core::{FinalTools, Input, Measured, ModelFailed, ModelStop, Replied, Reply};
-use holdpoint_model::{ModelReply, ModelRequest, message_tokens, tool_tokens};
+use futures_util::FutureExt;
+use holdpoint_core::{ContextWindow, FinalTools, Input, Measured, ModelFailed, ModelStop, Replied, Reply};
+use holdpoint_model::{ModelError, ModelReply, ModelRequest, message_tokens, tool_tokens};
 use holdpoint_tools::ToolDefinition;
 use tracing::Instrument;
 
 use super::{Cancelled, Driver, Interrupted};
 use crate::listen::Deltas;
+use crate::spans;
 
 /// Counts the conversation as it grows, so that each message is counted once.
 #[derive(Debug, Default)]
@@ -26,32 +29,33 @@ impl Driver {
         }
         self.listeners.model_called();
         let run = self.conductor.run();
-        let deltas =
-            Deltas { stream: self.listeners.stream().cloned(), calls_shown_max: run.calls_kept_max() };
+        let deltas = Deltas { stream: self.listeners.stream().cloned(), calls_shown_max: run.calls_kept_max() };
         let request = ModelRequest {
             messages: run.messages(),
             tools: &visible,
             parallel_tool_calls: run.settings().parallel_tool_calls,
         };
         let started = Instant::now();
-        let span = tracing::info_span!(target: "holdpoint", "holdpoint.llm.call", run_id = %run.id(), turn = run.turn().0);
+        let span = spans::llm_call(run);
+        // Whatever a panic leaves half-changed belongs to the model; nothing of ours is shared with it.
+        let asked = AssertUnwindSafe(async { self.parts.model.reply(&request, &deltas).await }).catch_unwind();
         let reply = tokio::select! {
             biased;
             () = self.live.token().cancelled() => return Ok(Cancelled::Yes),
-            reply = self.parts.model.reply(&request, &deltas).instrument(span) => reply,
+            reply = asked.instrument(span.clone()) => reply.unwrap_or_else(|_| Err(ModelError::new("the model panicked"))),
         };
         let took = started.elapsed();
         self.meter.model += took;
         let latency_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let input = match reply {
             Ok(reply) => {
+                reply.iter().for_each(|reply| spans::record_reply(&span, reply));
                 let reply = reply.map(|reply| self.understood(reply, &visible));
                 Input::Replied(Box::new(Replied { reply, latency_us }))
             }
             Err(error) => Input::ModelFailed(ModelFailed { detail: error.message }),
         };
         self.feed(input)?;
-        self.visible = Some(visible);
         Ok(Cancelled::No)
     }
 
@@ -61,7 +65,7 @@ impl Driver {
             FinalTools::Disabled => Arc::new(Vec::new()),
             FinalTools::Enabled => {
                 let all = self.parts.registry.definitions();
-                Arc::new(self.parts.policy.filter(all, &self.context).await)
+                Arc::new(self.parts.policy.filter(all, self.context()).await)
             }
         }
     }
@@ -76,7 +80,12 @@ impl Driver {
         self.measured.tokens += new.iter().map(|message| message_tokens(message, count)).sum::<u64>();
         self.measured.messages = run.messages().len();
         let tools: u64 = tools.iter().map(|tool| tool_tokens(tool, count)).sum();
-        Ok(self.feed(Input::Measured(Measured { tokens: self.measured.tokens + tools }))?)
+        let tokens = self.measured.tokens + tools;
+        // A run that was too long for one model may be taken up by an agent that has room for it.
+        if self.parts.settings.context_window.is_some_and(|window| tokens <= room(window)) {
+            return Ok(false);
+        }
+        Ok(self.feed(Input::Measured(Measured { tokens }))?)
     }
 
     fn understood(&self, reply: ModelReply, visible: &[Arc<ToolDefinition>]) -> Reply {
@@ -91,4 +100,8 @@ impl Driver {
             stop: reply.stop.unwrap_or(default_stop),
         }
     }
+}
+
+fn room(window: ContextWindow) -> u64 {
+    window.tokens.saturating_sub(window.reserved_output_tokens)
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint_codec::{Context, idempotency_key};
 use holdpoint_core::{
-    Attempt, Began, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Returned, Run, RunId, Settings, Settlement, ToolFacts,
-    ToolResult, Turn,
+    Attempt, Began, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Returned, Run, RunId, Settings, Settlement,
+    ToolFacts, ToolResult, Turn,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_tools::{
@@ -15,9 +15,14 @@ use holdpoint_tools::{
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 use crate::parts::Parts;
+use crate::spans;
 use crate::stream::{StreamEvent, StreamSender};
+
+/// Takes what a tool says about how far it is.
+type ProgressSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a call tells the driver.
 pub(super) enum Report {
@@ -52,6 +57,7 @@ pub(super) struct Calls {
     pub(super) calls: Vec<Option<Prepared>>,
     pub(super) cancellation: CancellationToken,
     pub(super) stream: Option<StreamSender>,
+    pub(super) span: Span,
     pub(super) reports: mpsc::UnboundedSender<Report>,
 }
 
@@ -98,8 +104,12 @@ impl RunOne for Calls {
         let around = AroundCall::new(Arc::clone(registered.definition()), call.clone());
         let attempt = Attempted::default();
         let tool = Arc::clone(registered.tool());
-        let innermost = || self.start((index, prepared), (&tool, &call, &place), &attempt);
-        let result = self.parts.hooks.run(&around, innermost).await;
+        let innermost = |extensions| {
+            let call = call.clone().with_extensions(extensions);
+            self.start((index, prepared), (&tool, call, &place), &attempt)
+        };
+        let span = spans::tool_execute(&self.span, self.run.as_str(), (&prepared.facts.id, name));
+        let result = self.parts.hooks.run(&around, innermost).instrument(span).await;
         self.conclude(index, result, attempt.take())
     }
 
@@ -149,7 +159,7 @@ impl Calls {
     async fn start(
         &self,
         (index, prepared): (CallIndex, &Prepared),
-        (tool, call, place): (&Arc<dyn Tool>, &ToolCall, &Place),
+        (tool, call, place): (&Arc<dyn Tool>, ToolCall, &Place),
         attempted: &Attempted,
     ) -> Result<Settlement, HookError> {
         // A hook that runs what is inside it again starts a new attempt; policy was asked for the first one.
@@ -172,7 +182,7 @@ impl Calls {
         attempted.set(Begun::Started(attempt, None));
         let settlement = invoke(Invocation {
             tool: Arc::clone(tool),
-            call: call.clone().with_attempt(attempt),
+            call: call.with_attempt(attempt),
             timeout: Duration::from_millis(self.settings.tool_timeout_ms),
             place: place.clone(),
             output_bytes_max: self.settings.tool_output_bytes_max,
@@ -184,12 +194,7 @@ impl Calls {
     }
 
     /// Tells the driver how it ended. What the tool gave is recorded even when a hook fails after it.
-    fn conclude(
-        &self,
-        call: CallIndex,
-        result: Result<Settlement, HookError>,
-        begun: Begun,
-    ) -> Ran {
+    fn conclude(&self, call: CallIndex, result: Result<Settlement, HookError>, begun: Begun) -> Ran {
         match result {
             Ok(settlement) => {
                 let attempt = match begun {
@@ -236,7 +241,7 @@ impl Calls {
         Some(self.parts.policy.authorize(&request).await.0)
     }
 
-    fn progress_sink(&self, prepared: &Prepared) -> Option<Arc<dyn Fn(&str) + Send + Sync>> {
+    fn progress_sink(&self, prepared: &Prepared) -> Option<ProgressSink> {
         let stream = self.stream.clone()?;
         let call = prepared.facts.id.clone();
         Some(Arc::new(move |text: &str| {

@@ -67,7 +67,8 @@ fn schema_problem(tool: &RegisteredTool, arguments: &Arguments) -> Option<Proble
 }
 
 fn listed(problems: &[SchemaProblem]) -> String {
-    let problems: Vec<String> = problems.iter().map(|problem| format!("{} {}", problem.path, problem.message)).collect();
+    let problems: Vec<String> =
+        problems.iter().map(|problem| format!("{} {}", problem.path, problem.message)).collect();
     problems.join("; ")
 }
 

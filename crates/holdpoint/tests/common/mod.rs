@@ -2,12 +2,14 @@
 #![allow(dead_code)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Policy, policy_fn};
+use holdpoint::store::{CommitError, Head, MemoryStore, Record, RunFilter, RunPage, Store, StoreError, Transition};
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
-use holdpoint::{Agent, AgentBuilder, Decision, RunResult};
+use holdpoint::{Agent, AgentBuilder, Decision, RunId, RunResult};
+use holdpoint_core::{Revision, Timestamp};
 use serde_json::json;
 
 /// Counts executions.
@@ -52,4 +54,86 @@ pub(crate) fn asking(calls: &[(&str, &str, &str)]) -> (AgentBuilder, ScriptedMod
 pub(crate) fn lines(result: &RunResult) -> Vec<String> {
     let line = |message: &Arc<holdpoint::Message>| format!("{:?}: {}", message.role(), message.text()).to_lowercase();
     result.new_messages().iter().map(line).collect()
+}
+
+/// A store that lets others in between at every step, so that races are real on one thread.
+pub(crate) struct YieldingStore(pub(crate) Arc<dyn Store>);
+
+#[async_trait::async_trait]
+impl Store for YieldingStore {
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        tokio::task::yield_now().await;
+        self.0.commit(run, at, transition).await
+    }
+
+    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        tokio::task::yield_now().await;
+        self.0.load(run, after).await
+    }
+
+    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.0.head(run).await
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+        self.0.list(filter).await
+    }
+
+    async fn due(&self, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.0.due(at, limit).await
+    }
+
+    async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
+        self.0.changed(run, after).await
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// A memory store that yields.
+pub(crate) fn yielding() -> Arc<dyn Store> {
+    Arc::new(YieldingStore(Arc::new(MemoryStore::new())))
+}
+
+/// Every span and event of this thread as text, spans with their parents.
+#[derive(Clone, Default)]
+pub(crate) struct Traced(Arc<Mutex<String>>);
+
+impl Traced {
+    /// Listens until the guard is dropped.
+    pub(crate) fn listen(&self) -> tracing::subscriber::DefaultGuard {
+        use tracing_subscriber::fmt::format::FmtSpan;
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_span_events(FmtSpan::FULL)
+            .with_ansi(false)
+            .with_writer(self.clone())
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl std::io::Write for Traced {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Traced {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
 }
