@@ -1,9 +1,10 @@
 //! A call that needs a person: the run pauses, somebody says yes, the call runs once.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::Rules;
 use holdpoint::tools::{ToolCall, tool};
-use holdpoint::{Agent, Decisions};
+use holdpoint::{Agent, Code, Decisions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -55,6 +56,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A second click changes nothing.
     let again = agent.resume(&paused, [("pay", true)]).await;
-    assert_eq!(again.map_err(|error| error.code()).unwrap_err(), holdpoint::Code::StaleContinuation);
+    assert!(again.is_err_and(|error| error.code() == Code::StaleContinuation));
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! An executor of one's own: each call runs in a child process. Hooks, timeout and intent stay around it.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::process::Stdio;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! How tools run is chosen for the agent, not for each tool, and can be changed between runs.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::time::{Duration, Instant};
 

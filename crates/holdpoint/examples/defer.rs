@@ -1,4 +1,5 @@
 //! Work that is done elsewhere: the run pauses, tasks go to a queue, results come back in any order.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;

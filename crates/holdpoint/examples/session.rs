@@ -1,4 +1,5 @@
 //! A conversation over several runs. While a run waits, a new message is refused instead of mixed in.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
@@ -23,8 +24,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     session.chat("hi").await?;
     let paused = session.chat("delete my account").await?;
 
-    let busy = session.chat("hello?").await.map_err(|error| error.code()).unwrap_err();
-    assert_eq!(busy, Code::RunPaused);
+    let refused = session.chat("hello?").await;
+    assert!(refused.is_err_and(|error| error.code() == Code::RunPaused));
 
     let done = session.resume(&paused, [("d", false)]).await?;
     println!("{}", done.text().unwrap_or_default());

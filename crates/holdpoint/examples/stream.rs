@@ -1,4 +1,5 @@
 //! Events as they happen. A reader that goes away does not stop the run, and one that comes late misses nothing.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
@@ -8,10 +9,8 @@ use holdpoint_core::Revision;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let model = ScriptedModel::new(vec![
-        ScriptedReply::call("t", "time", "{}"),
-        ScriptedReply::text("It is nearly midnight."),
-    ]);
+    let model =
+        ScriptedModel::new(vec![ScriptedReply::call("t", "time", "{}"), ScriptedReply::text("It is nearly midnight.")]);
     let agent = Agent::builder().model(model).policy(AllowAll).tool(tool("time", "Tells the time", async || "23:58"));
     let agent = agent.build()?;
 

@@ -1,4 +1,5 @@
 //! Tools without a model: execute by name, or from a provider's tool call. It never fails and never panics.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use holdpoint::Context;
 use holdpoint::tools::{ToolExecutor, tool};

@@ -1,7 +1,7 @@
 //! Code in the documents is code that runs: a block under `<!-- sample: FILE -->` is that file, word for word.
 //!
-//! `cargo xtask samples` copies the files into the documents; this rule finds what was not copied. The `//!` lines at
-//! the head of a file are left out, since the document says what they say.
+//! `cargo xtask samples` copies the files into the documents; this rule finds what was not copied. The `//!` and `#![`
+//! lines at the head of a file are left out: the document says what the first say, and the others are for lints.
 
 use super::{Problem, Tree};
 
@@ -26,7 +26,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
 /// The text of a sample without its head.
 pub(crate) fn source(tree: &Tree, path: &str) -> Option<String> {
     let file = tree.files.iter().find(|file| file.path == path)?;
-    let lines = file.lines().map(|(_, line)| line).skip_while(|line| line.starts_with("//!") || line.is_empty());
+    let lines = file
+        .lines()
+        .map(|(_, line)| line)
+        .skip_while(|line| line.starts_with("//!") || line.starts_with("#![") || line.is_empty());
     Some(lines.map(|line| format!("{line}\n")).collect())
 }
 

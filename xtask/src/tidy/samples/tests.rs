@@ -13,7 +13,10 @@ fn a_sample_that_is_the_file_is_fine() {
 #[test]
 fn a_sample_that_differs_is_found() {
     let found = check(&tree("<!-- sample: examples/a.rs -->\n```rust\nfn main() { }\n```\n"));
-    assert_eq!(messages(&found), ["docs/a.md:3: this sample is not what the file says; hint: run `cargo xtask samples`"]);
+    assert_eq!(
+        messages(&found),
+        ["docs/a.md:3: this sample is not what the file says; hint: run `cargo xtask samples`"]
+    );
 }
 
 #[test]
