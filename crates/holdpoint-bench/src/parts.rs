@@ -29,9 +29,12 @@ pub(crate) fn agent(calls: usize, says: Says) -> anyhow::Result<Agent> {
         Says::Confirm => vec![ScriptedReply::Say(asks)],
     };
     let schema = serde_json::json!({"type": "object", "properties": {"i": {"type": "integer"}}});
-    let builder = Agent::builder()
-        .model(ScriptedModel::repeating(script))
-        .tool(raw_tool("work", "Does nothing", schema, async |_| "ok"));
+    let builder = Agent::builder().model(ScriptedModel::repeating(script)).tool(raw_tool(
+        "work",
+        "Does nothing",
+        schema,
+        async |_| "ok",
+    ));
     let builder = match says {
         Says::Allow => builder.policy(AllowAll),
         Says::Confirm => builder.policy(policy_fn(|_| holdpoint::Decision::confirm("a person must say yes"))),

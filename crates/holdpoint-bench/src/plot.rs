@@ -44,6 +44,9 @@ pub(crate) fn draw(lines: &str) -> String {
         }
     }
     let y = ROW * (ROWS.len() as f64 + 1.0);
-    let _ = write!(svg, "<text x=\"{LEFT}\" y=\"{y}\" fill=\"#666666\">grey: what is allowed; less is better</text>\n</svg>\n");
+    let _ = write!(
+        svg,
+        "<text x=\"{LEFT}\" y=\"{y}\" fill=\"#666666\">grey: what is allowed; less is better</text>\n</svg>\n"
+    );
     svg
 }

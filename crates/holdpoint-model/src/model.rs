@@ -20,11 +20,8 @@ pub trait Model: Send + Sync {
     ///
     /// # Errors
     /// When the provider failed for good.
-    async fn reply(
-        &self,
-        request: &ModelRequest<'_>,
-        deltas: &dyn DeltaSink,
-    ) -> Result<Option<ModelReply>, ModelError>;
+    async fn reply(&self, request: &ModelRequest<'_>, deltas: &dyn DeltaSink)
+    -> Result<Option<ModelReply>, ModelError>;
 }
 
 /// What a model is asked.

@@ -63,6 +63,16 @@ impl<'n> At<'n> {
         }
     }
 
+    /// A whole number of either sign, for whoever says better what is wrong with a negative one.
+    pub(crate) fn signed(&self) -> Read<i64> {
+        match &self.node.value {
+            NodeValue::Number(text) => {
+                text.parse().map_err(|_| self.problem(format!("expected a whole number, found `{text}`")))
+            }
+            _ => self.expected("a whole number"),
+        }
+    }
+
     pub(crate) fn whole_u32(&self) -> Read<u32> {
         let number = self.whole()?;
         u32::try_from(number).map_err(|_| self.problem(format!("`{number}` is above {}", u32::MAX)))

@@ -1,6 +1,7 @@
 //! A scenario as its file says it.
 
 use holdpoint_core::{ErrorDetail, Parallel, Repeat, ResultOrder, Siblings};
+use holdpoint_tools::hooks::HookSpec;
 use serde_json::Value;
 
 use crate::error::ScenarioError;
@@ -9,6 +10,7 @@ use crate::yaml::Node;
 
 mod read;
 mod read_agent;
+mod read_hooks;
 mod read_rules;
 mod read_steps;
 mod step;
@@ -30,7 +32,7 @@ pub struct Scenario {
     /// Its policy.
     pub policy: PolicySpec,
     /// Its hooks, outermost first.
-    pub hooks: Vec<HookSpec>,
+    pub hooks: Vec<HookEntry>,
     /// What the model says, call by call.
     pub model: Vec<ModelEntry>,
     /// What happens.
@@ -195,49 +197,16 @@ pub struct RuleEntry {
 }
 
 /// A hook of a scenario.
-#[derive(Clone, Debug)]
-pub struct HookSpec {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookEntry {
     /// Its line.
     pub line: u64,
+    /// Its path in the file, its key included.
+    pub path: String,
+    /// Its settings with their lines.
+    pub fields: Vec<(String, u64)>,
     /// What it is.
-    pub kind: HookKind,
-}
-
-/// The kinds of hooks.
-#[derive(Clone, Debug, PartialEq)]
-pub enum HookKind {
-    /// Uses earlier results again.
-    Cache,
-    /// Waits when there are too many calls.
-    RateLimit {
-        /// How many per second.
-        per_second: u32,
-        /// How many at once.
-        burst: u32,
-    },
-    /// Refuses after failures.
-    CircuitBreaker {
-        /// After how many.
-        failures: u32,
-        /// For how long.
-        open_ms: u64,
-    },
-    /// Runs nothing.
-    DryRun,
-    /// Tries again.
-    Retry {
-        /// How often, the first included.
-        attempts: u32,
-        /// The first delay.
-        base_ms: u64,
-    },
-    /// Bounds how many run at once.
-    Concurrency {
-        /// How many.
-        max: u32,
-    },
-    /// A hook that fails.
-    Fail(String),
+    pub spec: HookSpec,
 }
 
 /// What the model does when it is called.

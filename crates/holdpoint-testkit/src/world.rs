@@ -10,15 +10,15 @@ use holdpoint::{Agent, AgentBuilder, Error, Happening, RunId, RunResult, Signing
 use holdpoint_core::{Decision, FinalTools, ModelStop, Recheck, Usage};
 use holdpoint_model::{ModelCall, ModelReply, ScriptedModel, ScriptedReply};
 use holdpoint_policy::{AuthorizeRequest, Policy, PolicyError, Rules};
-use holdpoint_store::{ManualClock, MemoryStore, Store};
-use holdpoint_tools::{Around, HookError, Tool, ToolDefinition, around_fn};
+use holdpoint_store::{Clock, ManualClock, MemoryStore, Store};
+use holdpoint_tools::hooks::{HookConfigError, TimeSource};
+use holdpoint_tools::{Around, Registry, Tool, ToolDefinition};
 
 use crate::error::Problem;
 use crate::ledger::Ledger;
 use crate::log_capture::LogCapture;
 use crate::scenario::{
-    AgentSpec, CrashPoint, ExecutorSpec, HookKind, HookSpec, LimitSpec, ModelEntry, PolicySpec, SaySpec, Scenario,
-    ToolSpec,
+    AgentSpec, CrashPoint, ExecutorSpec, HookEntry, LimitSpec, ModelEntry, PolicySpec, SaySpec, Scenario, ToolSpec,
 };
 use crate::scripted_tool::ScriptedTool;
 
@@ -27,7 +27,8 @@ pub(crate) struct World {
     pub(crate) settings: AgentSpec,
     pub(crate) tools: Vec<ToolSpec>,
     pub(crate) policy: Option<Arc<dyn Policy>>,
-    hook_specs: Vec<HookSpec>,
+    hook_entries: Vec<HookEntry>,
+    hook_tools: Vec<ToolSpec>,
     hooks: Vec<Arc<dyn Around>>,
     pub(crate) model: ScriptedModel,
     pub(crate) ledger: Ledger,
@@ -70,8 +71,9 @@ impl World {
             settings: scenario.agent.clone(),
             tools: scenario.tools.clone(),
             policy: policy(&scenario.policy)?,
-            hook_specs: scenario.hooks.clone(),
-            hooks: hooks(&scenario.hooks)?,
+            hook_entries: scenario.hooks.clone(),
+            hook_tools: scenario.tools.clone(),
+            hooks: hooks(&scenario.hooks, &scenario.tools, &clock)?,
             model: ScriptedModel::new(scenario.model.iter().map(reply).collect()),
             ledger: Ledger::default(),
             log,
@@ -105,7 +107,7 @@ impl World {
     /// The process dies: all that is not in the store is gone.
     pub(crate) fn die(&mut self) -> Result<(), Problem> {
         self.rebuild();
-        self.hooks = hooks(&self.hook_specs)?;
+        self.hooks = hooks(&self.hook_entries, &self.hook_tools, &self.clock)?;
         self.latest = Latest::None;
         Ok(())
     }
@@ -262,30 +264,24 @@ impl Policy for BrokenPolicy {
     }
 }
 
-fn hooks(specs: &[HookSpec]) -> Result<Vec<Arc<dyn Around>>, Problem> {
-    specs.iter().enumerate().map(hook).collect()
+/// The hooks as the file describes them, with nothing to remember yet.
+fn hooks(entries: &[HookEntry], tools: &[ToolSpec], clock: &Arc<ManualClock>) -> Result<Vec<Arc<dyn Around>>, Problem> {
+    let clock = Arc::clone(clock);
+    let time: TimeSource = Arc::new(move || clock.now());
+    let mut registry = Registry::new();
+    for spec in tools {
+        // A tool that cannot be registered is the error of the step that needs it.
+        let _ = registry.register(ScriptedTool::new(spec, &Ledger::default()));
+    }
+    entries
+        .iter()
+        .map(|entry| entry.spec.build(&registry, &time).map_err(|error| hook_problem(&error, entry)))
+        .collect()
 }
 
-fn hook((position, spec): (usize, &HookSpec)) -> Result<Arc<dyn Around>, Problem> {
-    let unsupported = |name: &str| {
-        let key = format!("hooks[{position}].{name}");
-        Err(Problem::new(spec.line, key, format!("this version has no `{name}` hook yet")))
-    };
-    match &spec.kind {
-        HookKind::Fail(message) => {
-            let message: Arc<str> = message.as_str().into();
-            Ok(around_fn(move |_, _| {
-                let error = HookError::new(Arc::clone(&message));
-                Box::pin(async move { Err(error) })
-            }))
-        }
-        HookKind::Cache => unsupported("cache"),
-        HookKind::RateLimit { .. } => unsupported("rate_limit"),
-        HookKind::CircuitBreaker { .. } => unsupported("circuit_breaker"),
-        HookKind::DryRun => unsupported("dry_run"),
-        HookKind::Retry { .. } => unsupported("retry"),
-        HookKind::Concurrency { .. } => unsupported("concurrency"),
-    }
+fn hook_problem(error: &HookConfigError, entry: &HookEntry) -> Problem {
+    let line = entry.fields.iter().find(|(name, _)| name == error.field).map_or(entry.line, |(_, line)| *line);
+    Problem::new(line, format!("{}.{}", entry.path, error.field), error.to_string())
 }
 
 /// A run id that no other scenario has, on whatever store they share.

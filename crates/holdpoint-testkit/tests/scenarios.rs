@@ -109,11 +109,32 @@ fn what_is_not_a_scenario_is_named_with_its_line() {
         ("name: x\npolicy:\n  - {tool: '[', decide: allow}\nsteps: []\n", 3),
         ("name: x\npolicy:\n  - {tool: a, decide: allow}\n  - {tool: a, decide: allow, quorum: 2}\nsteps: []\n", 4),
         ("name: x\nsteps:\n  - policy: [{tool: a, decide: allow, when: {/a: {matches: '('}}}]\n", 3),
-        ("name: x\nhooks:\n  - {fail: a}\n  - {cache: {}}\nsteps: []\n", 4),
     ] {
         let report = run(text);
         let Verdict::NotAScenario(error) = &report.verdict else { panic!("{text}: {report}") };
         assert_eq!(error.line, line, "{error}");
+        assert_eq!(Summary::of(&[report]).exit_code(), 2);
+    }
+}
+
+#[test]
+fn impossible_hooks_are_refused_with_their_line_and_field() {
+    for (hook, line, key) in [
+        ("{rate_limit: {per_second: 0, burst: 1}}", 5, "rate_limit.per_second"),
+        ("rate_limit:\n      per_second: 1\n      burst: -1", 7, "rate_limit.burst"),
+        ("rate_limit:\n      burst: 1", 5, "rate_limit.per_second"),
+        ("rate_limit:\n      calls: 1\n      window_ms: 0", 7, "rate_limit.window_ms"),
+        ("{circuit_breaker: {failures: 0, open_ms: 1}}", 5, "circuit_breaker.failures"),
+        ("{circuit_breaker: {failures: 1, open_ms: 0}}", 5, "circuit_breaker.open_ms"),
+        ("{retry: {attempts: 0, base_ms: 1}}", 5, "retry.attempts"),
+        ("{concurrency: {max: 0}}", 5, "concurrency.max"),
+        ("{cache: {ttl_ms: 0}}", 5, "cache.ttl_ms"),
+        ("{cache: {tool: pay}}", 5, "cache.tool"),
+        ("{dry_run: {tool: ''}}", 5, "dry_run.tool"),
+    ] {
+        let report = run(&format!("name: x\ntools: {{pay: {{}}}}\nhooks:\n  - {{fail: a}}\n  - {hook}\nsteps: []\n"));
+        let Verdict::NotAScenario(error) = &report.verdict else { panic!("{hook}: {report}") };
+        assert_eq!((error.line, error.key.as_str()), (line, &*format!("hooks[1].{key}")), "{error}");
         assert_eq!(Summary::of(&[report]).exit_code(), 2);
     }
 }

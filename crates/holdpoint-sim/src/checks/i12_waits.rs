@@ -30,7 +30,11 @@ impl Check for Waits {
                     Effect::SetTimer { at } => Some(at),
                     _ => None,
                 });
-                if timer == first { Ok(()) } else { Err(format!("a question ends at {first:?}, the timer is {timer:?}")) }
+                if timer == first {
+                    Ok(())
+                } else {
+                    Err(format!("a question ends at {first:?}, the timer is {timer:?}"))
+                }
             }
             Seen::Rested { run } => match run.phase() {
                 Phase::Between => Err("the run is between two turns and nothing follows".to_owned()),

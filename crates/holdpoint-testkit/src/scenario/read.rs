@@ -1,9 +1,9 @@
-//! The top level of a scenario: tools, hooks and the model's script.
+//! The top level of a scenario: tools and the model's script.
 
 use holdpoint_core::Repeat;
 
 use super::{
-    CallSpec, Does, Ending, HookKind, HookSpec, ModelEntry, Piece, SaySpec, Scenario, ToolSpec, read_agent, read_rules,
+    CallSpec, Does, Ending, ModelEntry, Piece, SaySpec, Scenario, ToolSpec, read_agent, read_hooks, read_rules,
     read_steps,
 };
 use crate::reader::{At, Fields, Read};
@@ -16,7 +16,7 @@ pub(super) fn scenario(at: &At<'_>) -> Read<Scenario> {
         agent: fields.optional("agent", read_agent::agent)?.unwrap_or_default(),
         tools: fields.optional("tools", tools)?.unwrap_or_default(),
         policy: fields.optional("policy", read_rules::policy)?.unwrap_or_default(),
-        hooks: fields.optional("hooks", hooks)?.unwrap_or_default(),
+        hooks: fields.optional("hooks", read_hooks::hooks)?.unwrap_or_default(),
         model: fields.optional("model", model)?.unwrap_or_default(),
         steps: fields.required("steps", read_steps::steps)?,
     };
@@ -78,62 +78,8 @@ fn pieces(fields: &mut Fields<'_>) -> Read<Vec<Piece>> {
     Ok([text, json, echo, context, image].into_iter().flatten().collect())
 }
 
-fn hooks(at: &At<'_>) -> Read<Vec<HookSpec>> {
-    at.list()?.iter().map(hook).collect()
-}
-
-fn hook(at: &At<'_>) -> Read<HookSpec> {
-    let mut fields = at.fields()?;
-    let kinds = [
-        fields.optional("cache", |at| nothing(at).map(|()| HookKind::Cache))?,
-        fields.optional("rate_limit", rate_limit)?,
-        fields.optional("circuit_breaker", circuit_breaker)?,
-        fields.optional("dry_run", |at| nothing(at).map(|()| HookKind::DryRun))?,
-        fields.optional("retry", retry)?,
-        fields.optional("concurrency", concurrency)?,
-        fields.optional("fail", At::text)?.map(HookKind::Fail),
-    ];
-    fields.finish()?;
-    let mut kinds = kinds.into_iter().flatten();
-    match (kinds.next(), kinds.next()) {
-        (Some(kind), None) => Ok(HookSpec { line: at.node.line, kind }),
-        _ => Err(at.problem("a hook has exactly one key")),
-    }
-}
-
 pub(super) fn nothing(at: &At<'_>) -> Read<()> {
     at.fields_or_nothing()?.finish()
-}
-
-fn rate_limit(at: &At<'_>) -> Read<HookKind> {
-    let mut fields = at.fields()?;
-    let per_second = fields.required("per_second", At::whole_u32)?;
-    let burst = fields.optional("burst", At::whole_u32)?.unwrap_or(per_second);
-    fields.finish()?;
-    Ok(HookKind::RateLimit { per_second, burst })
-}
-
-fn circuit_breaker(at: &At<'_>) -> Read<HookKind> {
-    let mut fields = at.fields()?;
-    let failures = fields.required("failures", At::whole_u32)?;
-    let open_ms = fields.required("open_ms", At::whole)?;
-    fields.finish()?;
-    Ok(HookKind::CircuitBreaker { failures, open_ms })
-}
-
-fn retry(at: &At<'_>) -> Read<HookKind> {
-    let mut fields = at.fields()?;
-    let attempts = fields.required("attempts", At::whole_u32)?;
-    let base_ms = fields.optional("base_ms", At::whole)?.unwrap_or(0);
-    fields.finish()?;
-    Ok(HookKind::Retry { attempts, base_ms })
-}
-
-fn concurrency(at: &At<'_>) -> Read<HookKind> {
-    let mut fields = at.fields()?;
-    let max = fields.required("max", At::whole_u32)?;
-    fields.finish()?;
-    Ok(HookKind::Concurrency { max })
 }
 
 fn model(at: &At<'_>) -> Read<Vec<ModelEntry>> {

@@ -26,13 +26,15 @@ fn unknown_keys_are_errors_at_every_level() {
     let cases = [
         ("nmae: x\n", (3, "nmae")),
         ("agent: {max_turn: 3}\n", (3, "agent.max_turn")),
-        ("agent: {executor: {rout: {}}}\n", (3, "agent.executor")),
+        ("agent: {executor: {rout: {}}}\n", (3, "agent.executor.rout")),
         ("tools:\n  a:\n    deos: {}\n", (5, "tools.a.deos")),
         ("tools: {a: {does: {retrun: x}}}\n", (3, "tools.a.does.retrun")),
         ("policy:\n  - {tool: a, decide: allow}\n  - {tool: a, decide: allow, quorums: 2}\n", (5, "policy[1].quorums")),
         ("policy: [{tool: a, decide: allow, when: {/a: {more: 2}}}]\n", (3, "policy[0].when./a.more")),
         ("hooks: [{caches: {}}]\n", (3, "hooks[0].caches")),
-        ("hooks: [{rate_limit: {per_minute: 2}}]\n", (3, "hooks[0].rate_limit")),
+        ("hooks: [{rate_limit: {per_minute: 2}}]\n", (3, "hooks[0].rate_limit.per_minute")),
+        ("hooks:\n  - cache:\n      ttl: 3\n", (5, "hooks[0].cache.ttl")),
+        ("hooks: [{cache: {}}, {retry: {attempts: 2, delay: 3}}]\n", (3, "hooks[1].retry.delay")),
         ("model: [{txt: a}]\n", (3, "model[0].txt")),
         ("model: [{calls: [{id: a, name: b}]}]\n", (3, "model[0].calls[0]")),
         ("model: [{usage: {in: 1}}]\n", (3, "model[0].usage.in")),
@@ -51,7 +53,7 @@ fn unknown_keys_in_steps_are_errors() {
         ("{answer: {decision: {}}}", "steps[0].answer.decision"),
         ("{results: {results: {}, by: {id: a}}}", "steps[0].results.by"),
         ("{save: {as: a, context: []}}", "steps[0].save.context"),
-        ("{clock: {advance: 3}}", "steps[0].clock"),
+        ("{clock: {advance: 3}}", "steps[0].clock.advance"),
         ("{crash: {before: intent}}", "steps[0].crash.before"),
         ("{cancel: {now: true}}", "steps[0].cancel.now"),
         ("{race: {n: 2, answers: {}}}", "steps[0].race.answers"),
@@ -85,6 +87,13 @@ fn bad_types_are_errors_with_their_line() {
         ("tools: {a: {does: []}}", "tools.a.does"),
         ("policy: some", "policy"),
         ("policy: [{tool: a, decide: perhaps}]", "policy[0].decide"),
+        ("hooks: {cache: {}}", "hooks"),
+        ("hooks: [{cache: {}, dry_run: {}}]", "hooks[0]"),
+        ("hooks: [{}]", "hooks[0]"),
+        ("hooks: [{concurrency: {}}]", "hooks[0].concurrency"),
+        ("hooks: [{concurrency: {max: two}}]", "hooks[0].concurrency.max"),
+        ("hooks: [{rate_limit: {per_second: 1.5}}]", "hooks[0].rate_limit.per_second"),
+        ("hooks: [{rate_limit: {per_second: 1, per: day}}]", "hooks[0].rate_limit.per"),
         ("model: {text: a}", "model"),
         ("model: [{fail: a, text: b}]", "model[0]"),
     ];
@@ -142,7 +151,7 @@ name: n
 agent: {executor: {route: {'a*': threads, '*': inline}}, max_concurrency: none}
 tools: {a: {does: [{return: one}, {sleep_ms: 5, fail: two}, {hang: true}]}, b: }
 policy: broken
-hooks: [{cache: {}}, {fail: boom}]
+hooks: [{cache: {}}, {fail: boom}, {cache: }]
 model: [{nothing: true}, {fail: down}, {text: null}]
 steps:
   - policy: none
@@ -154,7 +163,8 @@ steps:
     assert_eq!(scenario.agent.max_concurrency, Some(LimitSpec::None));
     assert_eq!(scenario.tools[0].does.len(), 3);
     assert!(matches!(scenario.policy, PolicySpec::Broken));
-    assert_eq!(scenario.hooks[1].kind, HookKind::Fail("boom".to_owned()));
+    assert_eq!(scenario.hooks[1].spec, HookSpec::Fail("boom".to_owned()));
+    assert_eq!(scenario.hooks[0].spec, scenario.hooks[2].spec);
     assert!(matches!(scenario.model[..], [ModelEntry::Nothing, ModelEntry::Fail(_), ModelEntry::Say(_)]));
     assert!(matches!(scenario.steps[2].action, Action::Crash(None)));
 }

@@ -160,7 +160,11 @@ impl Stage {
             }
             "hook fails" => {
                 self.stopping = true;
-                drop(self.feed(Input::HookFailed(HookFailed { call, detail: "the hook broke".into(), returned: None })));
+                drop(self.feed(Input::HookFailed(HookFailed {
+                    call,
+                    detail: "the hook broke".into(),
+                    returned: None,
+                })));
             }
             _ if verb.starts_with("cached -> ") => {
                 let settlement = settlement(result(&verb["cached -> ".len()..]), Source::Cache);
