@@ -209,11 +209,7 @@ impl<'a> Next<'a> {
     pub async fn run(self) -> Result<Settlement, HookError> {
         match self.rest.split_first() {
             None => self.innermost.run(self.extensions.clone()).await,
-            Some((hook, rest)) => {
-                let inside = Next { rest, ..self };
-                let guarded = AssertUnwindSafe(async { hook.around(self.call, inside).await });
-                guarded.catch_unwind().await.unwrap_or_else(|payload| Err(caught(self.call, payload)))
-            }
+            Some((hook, rest)) => hook.around(self.call, Next { rest, ..self }).await,
         }
     }
 
@@ -289,7 +285,10 @@ impl Chain {
         let next = Next { rest: &self.hooks, call, extensions, innermost: &inner };
         tokio::select! {
             biased;
-            result = next.run() => result,
+            // One net under all hooks: a panic unwinds through those outside it, which clean up as they are dropped.
+            result = AssertUnwindSafe(next.run()).catch_unwind() => {
+                result.unwrap_or_else(|payload| Err(caught(call, payload)))
+            }
             held = patience.ran_out() => {
                 tracing::warn!(tool = %call.definition.name, "hooks held a call for too long");
                 match held {
