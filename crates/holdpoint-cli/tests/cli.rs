@@ -1,5 +1,7 @@
 //! The binary is run, and what it says is compared with what it said. `UPDATE_GOLDEN=1` writes the files anew.
 
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
