@@ -25,7 +25,7 @@ async fn measure_with(messages: usize) -> anyhow::Result<()> {
     agent.runner().export(&paused, &ExportOptions::default())?;
     let plain: Vec<serde_json::Value> = paused.run().messages().iter().map(|m| message_to_json(m)).collect();
     let plain_text = serde_json::to_string(&plain)?;
-    let key = SigningKey::new("bench", &[7; 32]);
+    let key = SigningKey::new("bench", [7; 32]);
     let context = Context::new();
     let options = DumpOptions { context: Some(&context), key: Some(&key), ..DumpOptions::default() };
     let text = continuation::dump(paused.run(), &options)?;
