@@ -117,6 +117,7 @@ impl Run {
                 let question = ask(ground, terms, at);
                 self.change(call, |call| {
                     call.asked = Asked::Yes;
+                    call.approvers = question.terms.approvers.clone();
                     call.state = CallState::AwaitingApproval(question);
                 });
             }
@@ -181,9 +182,13 @@ impl Run {
                 if terms.approvers == question.terms.approvers {
                     question.ground = ground.clone();
                     question.terms.quorum = terms.quorum;
+                    // The rule for what is shown now may leave less time, and never leaves more.
+                    let deadline = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
+                    question.deadline = question.deadline.into_iter().chain(deadline).min();
                     approve(call, &answered.actor);
                 } else {
                     *question = ask(ground, terms, answered.at);
+                    call.approvers = terms.approvers.clone();
                 }
             }),
             None => self.change(index, |call| approve(call, &answered.actor)),
@@ -344,9 +349,6 @@ fn approve(call: &mut Call, actor: &Actor) {
 }
 
 fn ready(call: &mut Call) {
-    if let CallState::AwaitingApproval(question) = &mut call.state {
-        call.approvers = std::mem::take(&mut question.terms.approvers);
-    }
     call.asked = Asked::Approved;
     call.state = CallState::Ready;
 }

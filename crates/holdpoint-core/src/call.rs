@@ -38,7 +38,7 @@ pub struct Call {
     pub attempts: Attempt,
     /// How people were involved.
     pub asked: Asked,
-    /// The roles of those who approved it: who may answer if its outcome is ever in doubt. Empty: anyone.
+    /// The roles that were asked: who may answer again, or if its outcome is ever in doubt. Empty: anyone.
     pub approvers: BTreeSet<Arc<str>>,
     /// Whether it was handed to somebody outside.
     pub deferred: bool,

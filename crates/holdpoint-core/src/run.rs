@@ -281,6 +281,11 @@ impl Run {
         self.pause_reason().map(|_| self.pause_id(self.pauses))
     }
 
+    /// How often it paused.
+    pub fn pauses(&self) -> PauseNumber {
+        self.pauses
+    }
+
     /// The continuation from which the current one came.
     pub fn parent_continuation(&self) -> Option<ContinuationId> {
         self.parent.map(|pause| self.pause_id(pause))

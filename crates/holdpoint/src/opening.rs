@@ -125,6 +125,7 @@ async fn find(parts: &Parts, from: &ResumeFrom) -> Result<Found, Error> {
             let run = load_run(parts, id).await?;
             match run.status() {
                 holdpoint_core::Status::Cancelled => Err(Rejection::RunCancelled.into()),
+                _ if run.pauses().0 == 0 => Err(Rejection::ContinuationNotFound.into()),
                 _ => Err(Rejection::StaleContinuation { current: run.continuation() }.into()),
             }
         }
@@ -215,6 +216,8 @@ async fn answered(
             Verdict::Deny(reason) => (Answer::Refuse { reason: reason.clone() }, None),
             Verdict::Answer(result) => (Answer::Supply(cut(found.seen.settings(), result)), None),
             Verdict::Happened(result) => (Answer::Happened(cut(found.seen.settings(), result)), None),
+            // Whatever is decided for an expired call does not count, so nobody looks at it.
+            Verdict::AllowEdited(_) if has_expired(parts, &found.seen, call) => (Answer::Approve, None),
             Verdict::AllowEdited(edited) => edit(parts, found, (call, &edited.0, context)).await?,
         };
         answers.push((call.clone(), GivenAnswer { answer, digest: shown, decision }));
@@ -226,6 +229,11 @@ async fn answered(
         missing: decisions.missing,
         context: decisions.context.stored(&found.seen.settings().context_keys)?,
     })
+}
+
+fn has_expired(parts: &Parts, run: &Run, call: &CallId) -> bool {
+    let question = run.calls().iter().find(|known| known.id == *call).and_then(|known| known.question());
+    question.and_then(|question| question.deadline).is_some_and(|deadline| deadline <= parts.store.now())
 }
 
 /// What the caller's object showed of a call.

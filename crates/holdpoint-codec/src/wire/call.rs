@@ -197,7 +197,8 @@ impl CallStateWire {
             CallState::Settled(_) => (StateName::Settled, None, None),
         };
         Self {
-            approvers: texts_of(&call.approvers),
+            // An open question has them already.
+            approvers: if call.question().is_some() { Vec::new() } else { texts_of(&call.approvers) },
             arguments: parts.arguments,
             asked: (call.asked != Asked::No).then_some(Name(call.asked)),
             attempt: attempt.filter(|attempt| *attempt != call.attempts).map(|attempt| attempt.0),
@@ -236,6 +237,10 @@ impl CallStateWire {
         let tool = ToolParts { tool: self.tool, repeat, source, unregistered }.core(name.as_str())?;
         let covered = tool.as_ref().map_or(name.as_str(), |facts| facts.name.as_str());
         let edited = ArgumentParts { arguments, digest, dropped_bytes, unusable }.core(covered)?;
+        let approvers = match &state {
+            CallState::AwaitingApproval(question) => question.terms.approvers.clone(),
+            _ => texts_core(self.approvers),
+        };
         let told = || said.map(|said| said.arguments.clone()).ok_or_else(|| Fault::at("arguments"));
         let arguments = edited.map_or_else(told, Ok)?;
         Ok(Call {
@@ -247,7 +252,7 @@ impl CallStateWire {
             state,
             attempts: Attempt(self.attempts),
             asked: self.asked.map_or(Asked::No, |name| name.0),
-            approvers: texts_core(self.approvers),
+            approvers,
             deferred: self.deferred,
             rechecked: self.rechecked,
         })

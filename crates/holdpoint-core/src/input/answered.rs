@@ -1,6 +1,7 @@
 //! A person answered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::{Missing, Target};
 use crate::{
@@ -93,7 +94,7 @@ enum Verdict {
 fn judge(call: &Call, given: &GivenAnswer, actor: &Actor) -> Result<Verdict, Code> {
     match call.question() {
         Some(question) => judge_open(call, question, (given, actor)),
-        None => judge_kept(call, given),
+        None => judge_kept(call, given, actor),
     }
 }
 
@@ -102,16 +103,14 @@ fn judge_open(call: &Call, question: &Question, (given, actor): (&GivenAnswer, &
         (Answer::Approve | Answer::Refuse { .. }, _) => true,
         // Policy must have been asked about what would run instead.
         (Answer::ApproveEdited(_), doubted) => !doubted && given.decision.is_some(),
-        (Answer::Supply(_), doubted) => !doubted,
+        // A result in the tool's place is one person's word: it cannot stand in for several.
+        (Answer::Supply(_), doubted) => !doubted && question.terms.quorum <= 1,
         (Answer::Happened(_), doubted) => doubted,
     };
     if !fits {
         return Err(Code::InvalidDecision);
     }
-    let needed = &question.terms.approvers;
-    if !needed.is_empty() && needed.is_disjoint(&actor.roles) {
-        return Err(Code::NotAnApprover);
-    }
+    expect_role(&question.terms.approvers, actor)?;
     let approved_before = question.approvals.iter().any(|before| before.id == actor.id);
     // Whoever repeats an edit was shown the old digest; their arguments are compared instead.
     if approved_before && matches!(&given.answer, Answer::ApproveEdited(edited) if call.canonical() == Some(edited)) {
@@ -125,9 +124,18 @@ fn judge_open(call: &Call, question: &Question, (given, actor): (&GivenAnswer, &
     }
 }
 
-fn judge_kept(call: &Call, given: &GivenAnswer) -> Result<Verdict, Code> {
+fn expect_role(needed: &BTreeSet<Arc<str>>, actor: &Actor) -> Result<(), Code> {
+    let may_answer = needed.is_empty() || !needed.is_disjoint(&actor.roles);
+    if may_answer { Ok(()) } else { Err(Code::NotAnApprover) }
+}
+
+fn judge_kept(call: &Call, given: &GivenAnswer, actor: &Actor) -> Result<Verdict, Code> {
+    if call.asked == Asked::No {
+        return Err(Code::UnknownToolCall);
+    }
+    // Whoever may not answer does not learn what was answered either.
+    expect_role(&call.approvers, actor)?;
     let same = match (&call.state, call.asked) {
-        (_, Asked::No) => return Err(Code::UnknownToolCall),
         (CallState::Settled(kept), Asked::Yes) => match (&given.answer, kept.outcome) {
             (_, Outcome::Expired | Outcome::Cancelled) => return Err(Code::UnknownToolCall),
             (Answer::Refuse { .. }, Outcome::Refused) => true,
@@ -137,7 +145,7 @@ fn judge_kept(call: &Call, given: &GivenAnswer) -> Result<Verdict, Code> {
             }
             _ => false,
         },
-        (_, Asked::Approved | Asked::Yes) => {
+        (_, Asked::No | Asked::Approved | Asked::Yes) => {
             expect_digest_of_approval(call, given)?;
             match &given.answer {
                 Answer::Approve => true,

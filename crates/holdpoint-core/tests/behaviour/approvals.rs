@@ -215,3 +215,20 @@ fn events_of_a_pause_come_in_order() {
          resumed call_answered tool_started tool_ended turn_ended turn_started",
     );
 }
+
+#[test]
+fn whoever_may_not_answer_does_not_learn_what_was_answered() {
+    check(
+        "model asks: a(confirm by=finance), b(confirm by=finance), c(confirm)
+         partly ana[finance] allows a; denies b
+         partly ben allows a
+         partly ben denies b
+         partly ben allows b",
+        "call model
+         pause p1 for people: a b c
+         pause p2 after p1 for people: c
+         rejected not_an_approver: a
+         rejected not_an_approver: b
+         rejected not_an_approver: b",
+    );
+}

@@ -93,6 +93,20 @@ fn an_edit_under_the_same_approvers_does_not_move_the_deadline() {
 }
 
 #[test]
+fn an_edit_whose_rule_leaves_less_time_brings_the_deadline_forward() {
+    check(
+        "model asks: a(confirm quorum=2 within=100)
+         ana edits a to 9 (confirm quorum=2 within=20)
+         at 20
+         ben allows a",
+        "call model
+         pause p1 for people: a(0/2)
+         pause p2 after p1 for people: a(1/2)
+         call model: a=expired",
+    );
+}
+
+#[test]
 fn an_edit_that_policy_was_not_asked_about_is_no_decision() {
     check(
         "model asks: a(confirm)

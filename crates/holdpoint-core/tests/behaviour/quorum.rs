@@ -65,13 +65,26 @@ fn whoever_approved_cannot_refuse() {
     check(
         "model asks: a(confirm quorum=2)
          ana allows a
-         ana denies a
-         ana answers a with x",
+         ana denies a",
         "call model
          pause p1 for people: a(0/2)
          pause p2 after p1 for people: a(1/2)
-         rejected conflicting_decision: a
          rejected conflicting_decision: a",
+    );
+}
+
+#[test]
+fn one_persons_result_in_the_tools_place_cannot_stand_in_for_several() {
+    check(
+        "model asks: a(confirm quorum=2)
+         ana answers a with x
+         ana allows a
+         ben answers a with x",
+        "call model
+         pause p1 for people: a(0/2)
+         rejected invalid_decision: a
+         pause p2 after p1 for people: a(1/2)
+         rejected invalid_decision: a",
     );
 }
 

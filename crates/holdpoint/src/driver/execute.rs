@@ -163,10 +163,8 @@ impl Driver {
                 Ok(_) | Err(Rejection::Stopping | Rejection::RunCancelled | Rejection::NotExpected { .. }) => {}
                 Err(rejection) => return Err(rejection.into()),
             },
+            Report::Died => return Err(Interrupted::Failed(Error::FailpointReached)),
             Report::End { call, attempt, settlement } => {
-                if attempt.is_some() && self.parts.failpoints.fires(Failpoint::AfterEffect) {
-                    return Err(Interrupted::Failed(Error::FailpointReached));
-                }
                 let attempt = if wave.is_abandoned(call) { self.running_attempt(call) } else { attempt };
                 match self.feed(Input::Returned(Box::new(Returned { call, attempt, settlement }))) {
                     // A call that ended before its tool started may end when the run stops: it stays as it is.

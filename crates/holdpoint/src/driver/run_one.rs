@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
+use crate::failpoint::Failpoint;
 use crate::parts::Parts;
 use crate::spans;
 use crate::stream::{StreamEvent, StreamSender};
@@ -32,6 +33,8 @@ pub(super) enum Report {
     Defer { call: CallIndex, recheck: Option<Decision> },
     /// It has its result. Without an attempt its tool did not start.
     End { call: CallIndex, attempt: Option<Attempt>, settlement: Settlement },
+    /// A failpoint after a tool's effect was reached.
+    Died,
     /// A hook failed.
     HookFailed { call: CallIndex, detail: Arc<str>, returned: Option<Box<Returned>> },
 }
@@ -189,6 +192,10 @@ impl Calls {
             error_detail: self.settings.error_detail,
         })
         .await;
+        if self.parts.failpoints.fires(Failpoint::AfterEffect) {
+            self.report(Report::Died);
+            return std::future::pending().await;
+        }
         attempted.set(Begun::Started(attempt, Some(settlement.clone())));
         Ok(settlement)
     }
