@@ -263,7 +263,11 @@ impl CallHistory {
                     Some(other @ Decision::Confirm(_, terms)) if question.terms.approvers != terms.approvers => {
                         return self.decided(other, answered.at);
                     }
-                    Some(Decision::Confirm(_, terms)) => question.terms.quorum = terms.quorum,
+                    Some(Decision::Confirm(_, terms)) => {
+                        question.terms.quorum = terms.quorum;
+                        let sooner = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
+                        question.deadline = question.deadline.into_iter().chain(sooner).min();
+                    }
                     Some(Decision::Deny(_)) | None => {}
                 }
             }
