@@ -6,18 +6,13 @@ mod calls;
 mod continuation;
 mod hooks;
 mod instructions;
-mod memory;
 mod parts;
 mod plot;
 mod turn;
 
-use std::alloc::System;
+use std::process::Command;
 
 use clap::{Parser, ValueEnum};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Measures Holdpoint.
 #[derive(Debug, Parser)]
@@ -82,11 +77,21 @@ fn main() -> anyhow::Result<()> {
             continuation::measure().await?;
         }
         if wanted(Bench::Memory) {
-            memory::measure(ALLOCATOR).await?;
+            measure_memory()?;
         }
         if wanted(Bench::Hooks) {
             hooks::measure().await?;
         }
         Ok(())
     })
+}
+
+/// The program beside this one, whose allocator counts.
+fn measure_memory() -> anyhow::Result<()> {
+    let program = std::env::current_exe()?.with_file_name("holdpoint-bench-memory");
+    let status = Command::new(&program).status();
+    let status =
+        status.map_err(|error| anyhow::anyhow!("holdpoint-bench-memory must be built beside this: {error}"))?;
+    anyhow::ensure!(status.success(), "holdpoint-bench-memory failed");
+    Ok(())
 }
