@@ -16,6 +16,11 @@ pub(crate) enum Says {
 
 /// One turn with so many calls, then a final text; again and again.
 pub(crate) fn agent(calls: usize, says: Says) -> anyhow::Result<Agent> {
+    agent_of(1, calls, says)
+}
+
+/// So many turns with so many calls each, then a final text; again and again.
+pub(crate) fn agent_of(turns: usize, calls: usize, says: Says) -> anyhow::Result<Agent> {
     let call = |index: usize| ModelCall {
         id: Some(format!("call_{index}").into()),
         name: "work".into(),
@@ -25,7 +30,10 @@ pub(crate) fn agent(calls: usize, says: Says) -> anyhow::Result<Agent> {
     // A run that waits for a person takes one reply, the others two.
     let script = match says {
         Says::Allow if calls == 0 => vec![ScriptedReply::text("done")],
-        Says::Allow => vec![ScriptedReply::Say(asks), ScriptedReply::text("done")],
+        Says::Allow => {
+            let asking = std::iter::repeat_n(ScriptedReply::Say(asks), turns);
+            asking.chain([ScriptedReply::text("done")]).collect()
+        }
         Says::Confirm => vec![ScriptedReply::Say(asks)],
     };
     let schema = serde_json::json!({"type": "object", "properties": {"i": {"type": "integer"}}});
