@@ -37,12 +37,10 @@ pub(crate) fn agent_of(turns: usize, calls: usize, says: Says) -> anyhow::Result
         Says::Confirm => vec![ScriptedReply::Say(asks)],
     };
     let schema = serde_json::json!({"type": "object", "properties": {"i": {"type": "integer"}}});
-    let builder = Agent::builder().model(ScriptedModel::repeating(script)).tool(raw_tool(
-        "work",
-        "Does nothing",
-        schema,
-        async |_| "ok",
-    ));
+    let builder = Agent::builder()
+        .max_turns(u32::try_from(turns + 1)?)
+        .model(ScriptedModel::repeating(script))
+        .tool(raw_tool("work", "Does nothing", schema, async |_| "ok"));
     let builder = match says {
         Says::Allow => builder.policy(AllowAll),
         Says::Confirm => builder.policy(policy_fn(|_| holdpoint::Decision::confirm("a person must say yes"))),
