@@ -62,6 +62,12 @@ pub enum Document {
     Continuation,
     /// A task payload.
     Tasks,
+    /// A task as the queue keeps it.
+    StoredTask,
+    /// What a worker delivered, as the queue keeps it.
+    Delivery,
+    /// What one step of a run left in the audit log.
+    Audit,
     /// The result of a call.
     Result,
     /// A message of a conversation.
@@ -88,8 +94,8 @@ impl CodecError {
             CodecError::Invalid { document, .. } => match document {
                 Document::Continuation | Document::Tasks => Code::InvalidContinuation,
                 Document::Result => Code::InvalidResult,
-                // Nobody but the store hands in events, and a conversation is part of a configuration.
-                Document::Event => Code::StoreFailed,
+                // Nobody but the store hands in these, and a conversation is part of a configuration.
+                Document::Event | Document::StoredTask | Document::Delivery | Document::Audit => Code::StoreFailed,
                 Document::Message => Code::InvalidConfig,
             },
             CodecError::ContextValueTooLarge { .. } => Code::ContextValueTooLarge,
@@ -113,6 +119,9 @@ impl std::fmt::Display for Document {
             Document::Event => "stored event",
             Document::Continuation => "continuation",
             Document::Tasks => "task payload",
+            Document::StoredTask => "stored task",
+            Document::Delivery => "stored delivery",
+            Document::Audit => "audit entry",
             Document::Result => "result",
             Document::Message => "message",
         })

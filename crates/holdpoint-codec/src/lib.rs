@@ -4,6 +4,7 @@
 //! without the other being looked at, and each text has a version and a golden file (I10).
 
 mod arguments;
+pub mod audit;
 mod canonical;
 mod context;
 pub mod continuation;

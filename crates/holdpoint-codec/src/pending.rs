@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, IdempotencyKey, Outcome, PauseReason,
-    RequestedName, Run, RunId, Source, Timestamp, ToolName, ToolResult, Turn,
+    Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, Doubt, Evidence, IdempotencyKey,
+    Outcome, PauseReason, RequestedName, Run, RunId, Source, Timestamp, ToolName, ToolResult, Turn,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::{arguments_summary, idempotency_key};
-use crate::wire::{PendingWire, to_value};
+use crate::result_to_json;
+use crate::wire::{Moment, PendingWire, to_value};
 
 /// One call that a pause waits for.
 #[derive(Clone, Debug)]
@@ -37,10 +38,10 @@ pub struct Pending {
     pub quorum: u32,
     /// Those who approved so far.
     pub approvals: Vec<Actor>,
-    /// Past this moment the question is expired.
+    /// Past this moment it is too late for the answer or the result.
     pub deadline: Option<Timestamp>,
-    /// When the call was started, if nobody knows whether it took effect.
-    pub uncertain_since: Option<Timestamp>,
+    /// What is known of the call, if nobody knows whether it took effect.
+    pub doubt: Option<Doubt>,
     /// `native`, `mcp:SERVER`, `skills`, `http`, `command` or `worker`.
     pub tool_source: Arc<str>,
     /// The attempt that is awaited, or that would be next.
@@ -57,7 +58,7 @@ impl Pending {
 
     /// Whether nobody knows if the call took effect.
     pub fn is_uncertain(&self) -> bool {
-        self.uncertain_since.is_some()
+        self.doubt.is_some()
     }
 
     /// Its stable JSON form. Holds the raw arguments: data, not for logs.
@@ -66,9 +67,22 @@ impl Pending {
         if let Value::Object(members) = &mut shown {
             members.remove("decision");
             members.remove("result");
+            // A payload has what came too late with the state of the call, once.
+            if let (Some(doubt), Some(Value::Object(shown))) = (&self.doubt, members.get_mut("doubt")) {
+                shown.insert("evidence".into(), doubt.evidence.iter().map(evidence_json).collect());
+            }
         }
         shown
     }
+}
+
+fn evidence_json(evidence: &Evidence) -> Value {
+    json!({
+        "attempt": evidence.attempt.0,
+        "worker": &*evidence.worker,
+        "at": to_value(&Moment(evidence.at)),
+        "result": result_to_json(&evidence.result),
+    })
 }
 
 /// What a paused run still waits for, in call order. Nothing for a run that is not paused.
@@ -129,12 +143,13 @@ impl<'a> TurnCalls<'a> {
         })
     }
 
-    fn pending(self, index: CallIndex, call: &Call) -> Option<Pending> {
+    /// One of them, unless it was settled when the model asked for it.
+    pub(crate) fn pending(self, index: CallIndex, call: &Call) -> Option<Pending> {
         // A call without a tool or without arguments was settled when the model asked for it.
         let (facts, arguments) = (call.tool.as_ref()?, call.canonical()?);
         let question = call.question();
         let attempt = match call.state {
-            CallState::Deferred { attempt } => attempt,
+            CallState::Deferred { attempt, .. } => attempt,
             CallState::Settled(_) => call.attempts.max(Attempt(1)),
             _ => call.attempts.next(),
         };
@@ -150,8 +165,8 @@ impl<'a> TurnCalls<'a> {
             approvers: question.map(|question| question.terms.approvers.clone()).unwrap_or_default(),
             quorum: question.map_or(1, |question| question.terms.quorum),
             approvals: question.map(|question| question.approvals.clone()).unwrap_or_default(),
-            deadline: question.and_then(|question| question.deadline),
-            uncertain_since: question.and_then(|question| Some(question.doubt.as_ref()?.started_at)),
+            deadline: call.deadline(),
+            doubt: question.and_then(|question| question.doubt.clone()),
             tool_source: Arc::clone(&facts.source),
             attempt,
             idempotency_key: idempotency_key(self.run, self.turn, index, arguments.digest()),
@@ -181,9 +196,7 @@ fn kept_result(call: &Call) -> Option<Kept> {
     let decision = (call.asked == Asked::Approved).then_some("allow");
     let result = match &call.state {
         CallState::Deferred { .. } => None,
-        CallState::Settled(settlement) if call.deferred && settlement.source == Some(Source::External) => {
-            Some(Arc::clone(&settlement.result))
-        }
+        CallState::Settled(_) => Some(Arc::clone(call.delivered()?)),
         _ => return None,
     };
     Some(Kept { decision, result, listed_as: Listed::Execution })

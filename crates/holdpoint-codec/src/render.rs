@@ -105,11 +105,21 @@ fn call_fields(event: &Event, run: &Run) -> Value {
             json!({"stage": stage.as_str(), "decision": to_value(&DecisionWire::of(decision)), "at": moment(*at)}),
         ),
         Event::CallAnswered(answered) => about(&answered.call, answer_fields(answered)),
-        Event::CallExpired { call } | Event::CallRequeued { call } | Event::CallDoubted { call } => {
-            about(call, Value::Null)
-        }
+        Event::CallExpired { call } | Event::CallRequeued { call } => about(call, Value::Null),
+        Event::CallDoubted { call, cause } => about(call, json!({"cause": cause.as_str()})),
         Event::ToolStarted { call, attempt, at } => about(call, json!({"attempt": attempt.0, "at": moment(*at)})),
-        Event::CallDeferred { call, attempt } => about(call, json!({"attempt": attempt.0})),
+        Event::CallDeferred { call, attempt, deadline } => {
+            about(call, json!({"attempt": attempt.0, "deadline": deadline.map(moment)}))
+        }
+        Event::TaskTaken { call, attempt, worker, at } => {
+            about(call, json!({"attempt": attempt.0, "worker": &**worker, "at": moment(*at)}))
+        }
+        Event::EvidenceGiven { call, attempt, worker, result, at } => about(
+            call,
+            json!({
+                "attempt": attempt.0, "worker": &**worker, "at": moment(*at), "result": result_to_json(result),
+            }),
+        ),
         Event::ToolEnded { call, settlement } => {
             let attempt = run.call(*call).map(|call| call.attempts.0);
             about(call, settlement_fields(settlement, attempt))

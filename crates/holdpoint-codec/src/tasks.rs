@@ -14,8 +14,10 @@ use crate::signing::sign;
 use crate::wire::to_value;
 use crate::{CodecError, Context, Document, LoadOptions, SigningKey, Trust};
 
+mod stored;
 mod wire;
 
+pub use stored::{StoredTask, decode_delivery, decode_task, encode_delivery, encode_task};
 use wire::{TaskWire, TasksWire};
 
 /// The version of task payloads.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 mod call;
 mod decision;
+mod doubt;
 mod message;
 mod names;
 mod pending;
@@ -17,6 +18,7 @@ mod snapshot;
 
 pub(crate) use call::{CallStateWire, OpeningWire, RecordWire, UsageWire};
 pub(crate) use decision::{ActorWire, AnswerWire, DecisionWire};
+pub(crate) use doubt::DoubtWire;
 pub(crate) use message::MessageWire;
 pub(crate) use names::{Awaited, Name};
 pub(crate) use pending::{PendingWire, nullable};

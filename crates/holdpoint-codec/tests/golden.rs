@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Traces, Trust, Unsigned};
 use holdpoint_codec::{
-    Context, Narrator, SigningKey, canonical_value, decode_event, encode_event, message_from_json, message_to_json,
-    pending, render_event, result_from_text, result_to_text, tasks,
+    Context, Narrator, SigningKey, audit, canonical_value, decode_event, encode_event, message_from_json,
+    message_to_json, pending, render_event, result_from_text, result_to_text, tasks,
 };
-use holdpoint_core::{Event, Run, RunId};
-use support::{other_events, rich_result, story};
+use holdpoint_core::{Code, Event, Outcome, Run, RunId, Settlement, ToolResult};
+use support::workers::worker_story;
+use support::{other_events, rich_result, settlement, story};
 
 fn key() -> SigningKey {
     SigningKey::new("golden-1", b"a secret that everybody knows")
@@ -68,7 +69,8 @@ fn by_name(texts: impl Iterator<Item = (&'static str, String)>) -> BTreeMap<Stri
 fn stored_events() {
     let story = story();
     let others = other_events(&story);
-    let events = story.log.iter().chain(&others);
+    let workers = worker_story();
+    let events = story.log.iter().chain(&others).chain(workers.log());
     check("stored", &by_name(events.map(|event| (event.name(), String::from_utf8(encode_event(event)).unwrap()))));
     for (name, texts) in golden("stored") {
         for text in texts.lines() {
@@ -90,6 +92,10 @@ fn shown_events() {
         let value = render_event(&event, holdpoint_core::Revision(99), &story.for_people);
         shown.push((event.name(), canonical_value(&value)));
     }
+    let mut narrator = Narrator::new(Run::new(RunId::new("run-2")));
+    for event in worker_story().log() {
+        shown.push((event.name(), canonical_value(&narrator.tell(event))));
+    }
     check("shown", &by_name(shown.into_iter()));
 }
 
@@ -102,8 +108,11 @@ fn continuations() {
     let signed = DumpOptions { key: Some(&key), ..DumpOptions::default() };
     let traced = DumpOptions { traces: Traces::Include, ..signed };
     let listed = DumpOptions { context: Some(&live), context_keys: Some(&keys), ..signed };
+    let workers = worker_story();
     let made = [
         ("people.json", &story.for_people, signed),
+        ("out.json", &workers.out, signed),
+        ("lost.json", &workers.lost, signed),
         ("results.json", &story.for_results, listed),
         ("doubt.json", &story.in_doubt, traced),
         ("unsigned.json", &story.for_results, DumpOptions::default()),
@@ -148,17 +157,71 @@ fn task_payloads() {
 }
 
 #[test]
+fn tasks_of_the_queue() {
+    let out = worker_story().out;
+    let mut made: BTreeMap<String, String> = BTreeMap::new();
+    for (index, _) in out.deferred() {
+        let stored = tasks::encode_task(&out, index).unwrap();
+        made.insert(format!("task-{index}.json"), String::from_utf8(stored).unwrap());
+    }
+    let halted = settlement(Outcome::Halted, ToolResult::halt("stop"));
+    let failed = Settlement { code: Some(Code::ToolError), source: None, ..settlement(Outcome::Failed, rich_result()) };
+    for (name, settlement) in [("halted", halted), ("failed", failed)] {
+        let stored = tasks::encode_delivery(&settlement);
+        made.insert(format!("delivery-{name}.json"), String::from_utf8(stored).unwrap());
+    }
+    check("queue", &made);
+    for (name, text) in golden("queue") {
+        if name.starts_with("delivery") {
+            let settlement = tasks::decode_delivery(text.as_bytes()).unwrap();
+            assert_eq!(tasks::encode_delivery(&settlement), text.as_bytes(), "{name}");
+            continue;
+        }
+        let stored = tasks::decode_task(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let asked = tasks::tasks(&out).into_iter().find(|task| task.index == stored.task.index).unwrap();
+        assert_eq!(stored.task.to_json(), asked.to_json(), "{name}");
+        assert_eq!(stored.settings, *out.settings(), "{name}");
+        assert_eq!(stored.context.actor(), out.actor(), "{name}");
+        assert_eq!(stored.context.attribute("user_id"), Some(&7.into()), "{name}");
+        assert_eq!((stored.run, stored.batch), (out.id().clone(), out.batch()), "{name}");
+    }
+}
+
+#[test]
+fn audit_documents() {
+    let story = worker_story();
+    let at = holdpoint_core::Timestamp(1_700_000_000_000_000);
+    let documents = story.steps.iter().filter_map(|(events, run)| audit::encode(run, events, at));
+    let lines: Vec<String> = documents.map(|document| String::from_utf8(document).unwrap()).collect();
+    check("audit", &BTreeMap::from([("workers.jsonl".to_owned(), lines.join("\n"))]));
+    for line in golden("audit")["workers.jsonl"].lines() {
+        let audit = audit::decode(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let shown: Vec<_> = audit.entries.iter().map(audit::Entry::to_json).collect();
+        let text: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::Value::from(shown), text["entries"], "{line}");
+    }
+}
+
+#[test]
 fn results_messages_and_pending_calls() {
     let story = story();
     let mut made = BTreeMap::from([
         ("result-rich.json".to_owned(), result_to_text(&rich_result())),
-        ("result-error.json".to_owned(), result_to_text(&holdpoint_core::ToolResult::error("no"))),
-        ("result-halt.json".to_owned(), result_to_text(&holdpoint_core::ToolResult::halt("stop"))),
+        ("result-error.json".to_owned(), result_to_text(&ToolResult::error("no"))),
+        ("result-halt.json".to_owned(), result_to_text(&ToolResult::halt("stop"))),
     ]);
     for (index, message) in story.for_people.messages().iter().enumerate() {
         made.insert(format!("message-{index}.json"), canonical_value(&message_to_json(message)));
     }
-    for (name, run) in [("people", &story.for_people), ("results", &story.for_results), ("doubt", &story.in_doubt)] {
+    let workers = worker_story();
+    let runs = [
+        ("people", &story.for_people),
+        ("results", &story.for_results),
+        ("doubt", &story.in_doubt),
+        ("out", &workers.out),
+        ("lost", &workers.lost),
+    ];
+    for (name, run) in runs {
         let shown: Vec<_> = pending(run).iter().map(holdpoint_codec::Pending::to_json).collect();
         made.insert(format!("pending-{name}.json"), canonical_value(&shown.into()));
     }

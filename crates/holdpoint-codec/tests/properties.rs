@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Trust};
+use holdpoint_codec::tasks::{decode_delivery, decode_task, encode_delivery, encode_task, tasks};
 use holdpoint_codec::{
-    SigningKey, arguments_for, canonical_json, decode_event, encode_event, message_from_json, message_to_json,
-    parse_arguments, result_from_text, result_to_text,
+    Context, SigningKey, arguments_for, audit, canonical_json, decode_event, encode_event, message_from_json,
+    message_to_json, parse_arguments, result_from_text, result_to_text,
 };
 use holdpoint_core::*;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -119,6 +120,8 @@ fn settings() -> impl Strategy<Value = Settings> {
             result_order: if flags[4] { ResultOrder::Completion } else { ResultOrder::Request },
             executor,
             tool_timeout_ms: sizes[0],
+            task_deadline_ms: flags[1].then_some(sizes[2]),
+            task_attempts_max: counts[1],
             tool_output_bytes_max: sizes[1],
             error_detail: if flags[5] { ErrorDetail::Debug } else { ErrorDetail::Safe },
             context_window: flags[0].then_some(ContextWindow { tokens: sizes[2], reserved_output_tokens: sizes[3] }),
@@ -173,6 +176,18 @@ fn event() -> impl Strategy<Value = Event> {
             let (call, at) = (CallIndex(call), Timestamp(at));
             Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest: None, decision, at }))
         }),
+        (any::<[u32; 2]>(), text(), any::<i64>(), result()).prop_map(|([call, attempt], worker, at, result)| {
+            let (call, attempt, at) = (CallIndex(call), Attempt(attempt), Timestamp(at));
+            Event::EvidenceGiven { call, attempt, worker, result: Arc::new(result), at }
+        }),
+        (any::<[u32; 2]>(), text(), any::<i64>()).prop_map(|([call, attempt], worker, at)| {
+            Event::TaskTaken { call: CallIndex(call), attempt: Attempt(attempt), worker, at: Timestamp(at) }
+        }),
+        (any::<[u32; 2]>(), prop::option::of(any::<i64>())).prop_map(|([call, attempt], at)| {
+            Event::CallDeferred { call: CallIndex(call), attempt: Attempt(attempt), deadline: at.map(Timestamp) }
+        }),
+        (any::<u32>(), prop::sample::select(DoubtCause::ALL.to_vec()))
+            .prop_map(|(call, cause)| Event::CallDoubted { call: CallIndex(call), cause }),
         (actor(), prop::option::of(text())).prop_map(|(actor, reason)| Event::Cancelled { actor, reason }),
         text().prop_map(|word| Event::Finished { stop: StopReason::Model(ModelStop::parse(&word)) }),
     ]
@@ -199,6 +214,41 @@ fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes) -> Run 
     run
 }
 
+fn allow_first(run: &Run) -> Input {
+    let answer = GivenAnswer { answer: Answer::Approve, digest: None, decision: None };
+    Input::Answered(Box::new(Answered {
+        target: Target::Batch(run.batch()),
+        actor: Actor::default(),
+        answers: vec![("look".into(), answer)],
+        missing: Missing::Wait,
+        context: Attributes::new(),
+    }))
+}
+
+const SECRET: &str = "hunter2-in-a-result";
+
+/// What tools, people and workers brought, replaced by something that can be looked for.
+fn with_secret(event: Event) -> Event {
+    let secret = || Arc::new(ToolResult::success(SECRET));
+    match event {
+        Event::ToolEnded { call, settlement } => {
+            Event::ToolEnded { call, settlement: Settlement { result: secret(), ..settlement } }
+        }
+        Event::EvidenceGiven { call, attempt, worker, at, .. } => {
+            Event::EvidenceGiven { call, attempt, worker, at, result: secret() }
+        }
+        Event::CallAnswered(mut answered) => {
+            answered.answer = match answered.answer {
+                Answer::Supply(_) => Answer::Supply(secret()),
+                Answer::Happened(_) => Answer::Happened(secret()),
+                other => other,
+            };
+            Event::CallAnswered(answered)
+        }
+        other => other,
+    }
+}
+
 proptest! {
     #[test]
     fn events_read_back(event in event()) {
@@ -213,6 +263,50 @@ proptest! {
         let back = result_from_text(&result_to_text(&result)).unwrap();
         prop_assert!(back.same_as(&result));
         prop_assert_eq!(back.metadata, result.metadata);
+    }
+
+    #[test]
+    fn deliveries_read_back(settlement in settlement()) {
+        let stored = encode_delivery(&settlement);
+        let back = decode_delivery(&stored).unwrap();
+        prop_assert_eq!(format!("{back:?}"), format!("{settlement:?}"));
+        prop_assert_eq!(encode_delivery(&back), stored);
+    }
+
+    #[test]
+    fn tasks_read_back(
+        messages in vec(message(), 0..3),
+        name in text(),
+        context in btree_map(text(), any::<i32>().prop_map(|n| JsonText::new(n.to_string())), 0..3),
+    ) {
+        let mut run = paused(messages, name, context);
+        run.step(allow_first(&run), Timestamp(0)).unwrap();
+        for call in [CallIndex(0), CallIndex(1)] {
+            run.step(Input::Deferred(Deferred { call, recheck: None }), Timestamp(0)).unwrap();
+        }
+        for (task, index) in tasks(&run).iter().zip(0..) {
+            let stored = decode_task(&encode_task(&run, CallIndex(index)).unwrap()).unwrap();
+            prop_assert_eq!(stored.task.to_json(), task.to_json());
+            prop_assert_eq!(stored.task.arguments.expose(), task.arguments.expose());
+            prop_assert_eq!(stored.context, Context::from_stored(run.context()).with_run_id(run.id().clone()));
+            prop_assert_eq!(&stored.settings, run.settings());
+        }
+    }
+
+    #[test]
+    fn audit_documents_read_back_and_hold_nothing_that_tools_said(
+        events in vec(event(), 1..6),
+        at in any::<i32>(),
+    ) {
+        let events: Vec<Event> = events.into_iter().map(with_secret).collect();
+        let run = support::folded(&events);
+        if let Some(document) = audit::encode(&run, &events, Timestamp(i64::from(at))) {
+            let back = audit::decode(&document).unwrap();
+            prop_assert!(!back.entries.is_empty());
+            prop_assert_eq!(back.at, Timestamp(i64::from(at)));
+            let text = String::from_utf8(document).unwrap();
+            prop_assert!(!text.contains(SECRET), "{}", text);
+        }
     }
 
     #[test]
@@ -249,6 +343,9 @@ proptest! {
         let _ = decode_event(text.as_bytes());
         let _ = continuation::load(&bytes, &LoadOptions::default());
         let _ = holdpoint_codec::tasks::load(&text, &LoadOptions::default());
+        let _ = decode_task(&bytes);
+        let _ = decode_delivery(text.as_bytes());
+        let _ = audit::decode(text.as_bytes());
         let _ = result_from_text(&text);
     }
 }

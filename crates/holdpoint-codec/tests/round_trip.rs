@@ -6,7 +6,8 @@
 mod support;
 
 use holdpoint_codec::{decode_event, encode_event};
-use holdpoint_core::{Event, Run};
+use holdpoint_core::{DoubtCause, Event, Run};
+use support::workers::worker_story;
 use support::{folded, other_events, story};
 
 /// Everything of a paused run, as text: `Debug` hides contents on purpose.
@@ -18,8 +19,9 @@ fn exposed(run: &Run) -> Vec<u8> {
 fn every_event_reads_back_as_it_was_written() {
     let story = story();
     let others = other_events(&story);
+    let workers = worker_story();
     let mut seen = std::collections::BTreeSet::new();
-    for event in story.log.iter().chain(&others) {
+    for event in story.log.iter().chain(&others).chain(workers.log()) {
         let stored = encode_event(event);
         let text = String::from_utf8(stored.clone()).expect("JSON is text");
         let back = decode_event(&stored).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -27,14 +29,28 @@ fn every_event_reads_back_as_it_was_written() {
         assert_eq!(encode_event(&back), stored, "{text}");
         seen.insert(event.name());
     }
-    assert_eq!(seen.len(), 25, "every kind of event is in the samples: {seen:?}");
+    assert_eq!(seen.len(), 27, "every kind of event is in the samples: {seen:?}");
+}
+
+#[test]
+fn events_without_the_fields_that_came_later_read_as_before() {
+    let deferred = decode_event(br#"{"v":1,"event":"call_deferred","call":0,"attempt":1}"#).unwrap();
+    assert!(matches!(deferred, Event::CallDeferred { deadline: None, .. }));
+    let doubted = decode_event(br#"{"v":1,"event":"call_doubted","call":0}"#).unwrap();
+    assert!(matches!(doubted, Event::CallDoubted { cause: DoubtCause::Crashed, .. }));
 }
 
 #[test]
 fn a_log_that_was_stored_amounts_to_the_same_run() {
-    let log = story().log;
+    let of_workers: Vec<Event> = worker_story().log().cloned().collect();
+    for log in [story().log, of_workers] {
+        reads_back(&log);
+    }
+}
+
+fn reads_back(log: &[Event]) {
     let stored: Vec<Event> = log.iter().map(|event| decode_event(&encode_event(event)).unwrap()).collect();
-    assert_eq!(format!("{:?}", folded(&stored)), format!("{:?}", folded(&log)));
+    assert_eq!(format!("{:?}", folded(&stored)), format!("{:?}", folded(log)));
     for upto in 1..log.len() {
         let (one, other) = (folded(&log[..upto]), folded(&stored[..upto]));
         if one.snapshot().is_some() {

@@ -7,9 +7,9 @@ use crate::planted::{self, Bug};
 use crate::texts;
 use crate::{
     Actor, Answer, Arguments, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code,
-    Completeness, Decision, Doubt, Event, Failure, Ground, Message, MessageCompleted, Outcome, Phase, Question,
-    ResultOrder, Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms, Timestamp, ToolMessage,
-    ToolResult, Turn, Work,
+    Completeness, Decision, Doubt, DoubtCause, Event, Evidence, Failure, Ground, Message, MessageCompleted, Outcome,
+    Phase, Question, ResultOrder, Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms, Timestamp,
+    ToolMessage, ToolResult, Turn, Work,
 };
 
 impl Run {
@@ -24,13 +24,18 @@ impl Run {
             Event::CallDecided { call, stage: Stage::Policy, decision, at } => self.apply_policy(*call, decision, *at),
             Event::CallDecided { call, stage: Stage::Recheck, decision, .. } => self.apply_recheck(*call, decision),
             Event::CallAnswered(answered) => self.apply_answered(answered),
-            Event::CallExpired { call } => self.settle(*call, unexecuted(Outcome::Expired, texts::expired_text())),
+            Event::CallExpired { call } => self.apply_expired(*call),
             Event::ToolStarted { call, attempt, at } => self.apply_tool_started(*call, *attempt, *at),
-            Event::CallDeferred { call, attempt } => self.apply_deferred(*call, *attempt),
+            Event::CallDeferred { call, attempt, deadline } => self.apply_deferred(*call, *attempt, *deadline),
+            Event::TaskTaken { call, attempt, worker, at } => self.apply_taken(*call, *attempt, (worker, *at)),
             Event::ToolEnded { call, settlement } => self.apply_tool_ended(*call, settlement),
             Event::HookFailed { detail, .. } => self.stopping = Some(detail.clone()),
             Event::CallRequeued { call } => self.change(*call, |call| call.state = CallState::Ready),
-            Event::CallDoubted { call } => self.apply_doubted(*call),
+            Event::CallDoubted { call, cause } => self.apply_doubted(*call, *cause),
+            Event::EvidenceGiven { call, attempt, worker, result, at } => {
+                let (worker, result) = (Arc::clone(worker), Arc::clone(result));
+                self.apply_evidence(*call, Evidence { attempt: *attempt, worker, result, at: *at });
+            }
             Event::TurnEnded { completeness: Completeness::Interrupted, .. } => {}
             Event::TurnEnded { completeness: Completeness::Complete, .. } => self.apply_turn_complete(),
             Event::FinalAnswerAsked => self.apply_final_answer_asked(),
@@ -200,45 +205,89 @@ impl Run {
         self.change(call, |call| {
             call.attempts = attempt;
             call.rechecked = true;
-            call.state = CallState::Running { attempt, started_at: at };
+            call.state = CallState::Running { attempt, started_at: at, worker: None };
         });
     }
 
-    fn apply_deferred(&mut self, call: CallIndex, attempt: Attempt) {
+    fn apply_deferred(&mut self, call: CallIndex, attempt: Attempt, deadline: Option<Timestamp>) {
         self.change(call, |call| {
             call.attempts = attempt;
             call.rechecked = true;
             call.deferred = true;
-            call.state = CallState::Deferred { attempt };
+            call.state = CallState::Deferred { attempt, deadline };
         });
     }
 
+    /// A lease is an intent: from here on the call is one that was started, by somebody else.
+    fn apply_taken(&mut self, call: CallIndex, attempt: Attempt, (worker, since): (&Arc<str>, Timestamp)) {
+        let Some(CallState::Deferred { attempt: first, .. }) = self.call(call).map(|call| &call.state) else { return };
+        // Workers that had it before and lost it left no event. Whether this one ran a tool, its result says.
+        self.tool_executions = self.tool_executions.saturating_add(attempt.0.saturating_sub(first.0));
+        self.change(call, |call| {
+            call.attempts = attempt;
+            call.state = CallState::Running { attempt, started_at: since, worker: Some(Arc::clone(worker)) };
+        });
+    }
+
+    fn apply_expired(&mut self, call: CallIndex) {
+        let text = match self.call(call).map(|call| &call.state) {
+            Some(CallState::Deferred { .. }) => texts::undone_text(),
+            Some(CallState::Running { .. }) => texts::unfinished_text(),
+            _ => texts::expired_text(),
+        };
+        self.count_lost(call);
+        self.settle(call, unexecuted(Outcome::Expired, text));
+    }
+
     fn apply_tool_ended(&mut self, call: CallIndex, settlement: &Settlement) {
-        if settlement.source == Some(Source::External) {
-            self.tool_executions += 1;
-        }
+        let outside = match settlement.source {
+            Some(Source::External) => true,
+            // What was started here was counted then.
+            Some(Source::Tool) => self.is_taken(call),
+            Some(Source::Cache | Source::DryRun | Source::Hook | Source::Person) | None => false,
+        };
+        self.tool_executions += u32::from(outside);
         self.settle(call, settlement.clone());
     }
 
-    fn apply_doubted(&mut self, call: CallIndex) {
+    fn is_taken(&self, call: CallIndex) -> bool {
+        matches!(self.call(call).map(|call| &call.state), Some(CallState::Running { worker: Some(_), .. }))
+    }
+
+    /// What a worker had and brings no result of may have run.
+    fn count_lost(&mut self, call: CallIndex) {
+        self.tool_executions += u32::from(self.is_taken(call));
+    }
+
+    fn apply_doubted(&mut self, call: CallIndex, cause: DoubtCause) {
+        self.count_lost(call);
         if planted::active(Bug::ForgetDoubt) {
             return self.change(call, |call| {
-                call.state = CallState::Deferred { attempt: call.attempts };
+                call.state = CallState::Deferred { attempt: call.attempts, deadline: None };
             });
         }
         self.change(call, |call| {
-            let CallState::Running { started_at, .. } = call.state else { return };
+            let CallState::Running { attempt, started_at, worker } = &call.state else { return };
+            let (attempt, started_at, worker) = (*attempt, *started_at, worker.clone());
             call.asked = Asked::Yes;
             // Recovery uses the recorded word of policy. A person who lets it run again, perhaps days later, starts it
             // anew, and policy is asked anew.
             call.rechecked = false;
             call.state = CallState::AwaitingApproval(Question {
-                ground: Ground::reason("it is not known whether this call took effect"),
+                ground: Ground::reason(texts::doubt_reason(cause)),
                 terms: Terms { approvers: call.approvers.clone(), ..Terms::default() },
                 deadline: None,
                 approvals: Vec::new(),
-                doubt: Some(Doubt { started_at }),
+                doubt: Some(Doubt { started_at, cause, worker, attempt, evidence: Vec::new() }),
             });
+        });
+    }
+
+    fn apply_evidence(&mut self, call: CallIndex, evidence: Evidence) {
+        self.change(call, |call| {
+            if let CallState::AwaitingApproval(Question { doubt: Some(doubt), .. }) = &mut call.state {
+                doubt.evidence.push(evidence);
+            }
         });
     }
 

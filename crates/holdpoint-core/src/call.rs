@@ -72,11 +72,15 @@ pub enum CallState {
         attempt: Attempt,
         /// When.
         started_at: Timestamp,
+        /// The worker that had it, unless the process of the run itself does. Only between the events of one step.
+        worker: Option<Arc<str>>,
     },
     /// Somebody outside must deliver its result.
     Deferred {
         /// The current attempt.
         attempt: Attempt,
+        /// Past this moment nobody needs to do it.
+        deadline: Option<Timestamp>,
     },
     /// Final.
     Settled(Settlement),
@@ -115,6 +119,15 @@ impl Call {
         }
     }
 
+    /// When what it waits for is too late: the answer to its question, or the result of somebody outside.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        match &self.state {
+            CallState::AwaitingApproval(question) => question.deadline,
+            CallState::Deferred { deadline, .. } => *deadline,
+            CallState::Proposed | CallState::Ready | CallState::Running { .. } | CallState::Settled(_) => None,
+        }
+    }
+
     /// Whether the open question is about a doubt.
     pub fn is_uncertain(&self) -> bool {
         self.question().is_some_and(|question| question.doubt.is_some())
@@ -125,6 +138,16 @@ impl Call {
         match &self.state {
             CallState::Settled(settlement) => Some(settlement),
             _ => None,
+        }
+    }
+
+    /// What somebody outside brought, if it was handed out and they did.
+    pub fn delivered(&self) -> Option<&Arc<ToolResult>> {
+        let settlement = self.settlement().filter(|_| self.deferred)?;
+        match settlement.source? {
+            Source::External | Source::Tool | Source::Cache | Source::DryRun | Source::Hook => Some(&settlement.result),
+            // What a person gave is an answer, not a result.
+            Source::Person => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{Arguments, Timestamp, ToolResult};
+use crate::{Arguments, Doubt, Timestamp, ToolResult};
 
 /// Why a decision was taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,13 +97,6 @@ pub struct Question {
     pub approvals: Vec<Actor>,
     /// What is doubted, if the question is about a call whose outcome is unknown.
     pub doubt: Option<Doubt>,
-}
-
-/// What is known of a call whose outcome is unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doubt {
-    /// When it was started.
-    pub started_at: Timestamp,
 }
 
 /// What a person says to a question.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    Actor, Answer, Attempt, Attributes, CallIndex, CallRecord, CallState, Decision, Digest, Epoch, Failure, Message,
-    ModelStop, PauseNumber, PauseReason, Settings, Settlement, Snapshot, StopReason, Timestamp, ToolFacts, Turn, Usage,
+    Actor, Answer, Attempt, Attributes, CallIndex, CallRecord, CallState, Decision, Digest, DoubtCause, Epoch, Failure,
+    Message, ModelStop, PauseNumber, PauseReason, Settings, Settlement, Snapshot, StopReason, Timestamp, ToolFacts,
+    ToolResult, Turn, Usage,
 };
 
 /// One thing that happened.
@@ -34,7 +35,7 @@ pub enum Event {
     },
     /// A person answered a question.
     CallAnswered(Box<CallAnswered>),
-    /// Nobody answered a question in time.
+    /// Nobody answered a question in time, or nobody did what was handed out.
     CallExpired {
         /// Which.
         call: CallIndex,
@@ -54,6 +55,19 @@ pub enum Event {
         call: CallIndex,
         /// For the how-manieth time.
         attempt: Attempt,
+        /// Past this moment nobody needs to do it.
+        deadline: Option<Timestamp>,
+    },
+    /// A worker had a call that was handed out. Recorded with what became of it.
+    TaskTaken {
+        /// Which.
+        call: CallIndex,
+        /// For the how-manieth time.
+        attempt: Attempt,
+        /// Who.
+        worker: Arc<str>,
+        /// Since when.
+        at: Timestamp,
     },
     /// A call has its result.
     ToolEnded {
@@ -78,6 +92,21 @@ pub enum Event {
     CallDoubted {
         /// Which.
         call: CallIndex,
+        /// How it came to be in doubt.
+        cause: DoubtCause,
+    },
+    /// A result of a call in doubt came too late to count. The person who is asked sees it.
+    EvidenceGiven {
+        /// Which.
+        call: CallIndex,
+        /// The attempt that it is of.
+        attempt: Attempt,
+        /// Who brought it.
+        worker: Arc<str>,
+        /// What they brought.
+        result: Arc<ToolResult>,
+        /// When.
+        at: Timestamp,
     },
     /// A turn ended, or was left at a pause or a failure.
     TurnEnded {
@@ -256,10 +285,12 @@ impl Event {
             Event::CallExpired { .. } => "call_expired",
             Event::ToolStarted { .. } => "tool_started",
             Event::CallDeferred { .. } => "call_deferred",
+            Event::TaskTaken { .. } => "task_taken",
             Event::ToolEnded { .. } => "tool_ended",
             Event::HookFailed { .. } => "hook_failed",
             Event::CallRequeued { .. } => "call_requeued",
             Event::CallDoubted { .. } => "call_doubted",
+            Event::EvidenceGiven { .. } => "evidence_given",
             Event::TurnEnded { .. } => "turn_ended",
             Event::FinalAnswerAsked => "final_answer_asked",
             Event::AuthorizationRequired { .. } => "authorization_required",

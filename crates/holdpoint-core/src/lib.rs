@@ -10,9 +10,11 @@
 mod apply;
 mod arguments;
 mod call;
+mod code;
 mod conductor;
 mod content;
 mod decision;
+mod doubt;
 mod event;
 mod follow;
 mod ids;
@@ -26,13 +28,16 @@ mod run;
 mod settings;
 mod snapshot;
 mod tally;
+mod task;
 mod texts;
 
 pub use arguments::{Arguments, JsonText};
 pub use call::{Asked, Call, CallRecord, CallState, Progress, SettledOrder, Settlement, ToolFacts};
+pub use code::Code;
 pub use conductor::{Conductor, Step};
 pub use content::{Blob, Block, ResultKind, ToolResult, joined_text};
-pub use decision::{Actor, Answer, Decision, Doubt, Ground, Question, Terms};
+pub use decision::{Actor, Answer, Decision, Ground, Question, Terms};
+pub use doubt::{Doubt, DoubtCause, Evidence};
 pub use event::{CallAnswered, CallOpening, Completeness, Event, MessageCompleted, RunStarted, Stage};
 pub use ids::{
     Attempt, BatchId, CallId, CallIndex, CallKey, ContinuationId, Digest, Epoch, IdempotencyKey, PauseNumber,
@@ -40,10 +45,11 @@ pub use ids::{
 };
 pub use input::{
     Answered, Authorized, Began, Cancelled, Deferred, Delivered, GivenAnswer, HookFailed, Input, Measured, Missing,
-    ModelFailed, Problem, ProposedCall, Replied, Reply, Returned, Started, Target, Usage,
+    ModelFailed, Problem, ProposedCall, Replied, Reply, Returned, Started, Target, TaskLate, TaskLost, TaskReturned,
+    TaskRevoked, TasksReturned, Usage,
 };
 pub use message::{AssistantMessage, CallArguments, Message, MessageCall, Role, ToolMessage};
-pub use outcome::{Code, Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
+pub use outcome::{Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
 pub use owed::{Effect, EffectId};
 pub use rejection::Rejection;
 pub use run::{Phase, Run, Work};
@@ -53,4 +59,5 @@ pub use settings::{
 };
 pub use snapshot::Snapshot;
 pub use tally::Tally;
+pub use task::{AfterLoss, LossCause, TASK_RETRY_DELAY_MS, TASK_RETRY_DELAY_MS_MAX, task_loss};
 pub use texts::{denied_text, expired_text, refused_text, revoked_text};

@@ -54,11 +54,19 @@ pub enum Bug {
     AnswerTooLate,
     /// There is one turn more than allowed.
     TurnTooMany,
+    /// A task that may not be repeated is handed out again when its worker is gone.
+    RetryNever,
+    /// I7: a result that came too late is merged.
+    AcceptLateResult,
+    /// I7: the simulated queue takes a result under a lease that is not the current one.
+    IgnoreFence,
+    /// A task expires although a worker has it.
+    ExpireTaken,
 }
 
 impl Bug {
     /// Every mistake.
-    pub const ALL: [Bug; 24] = [
+    pub const ALL: [Bug; 28] = [
         Bug::StartBeforeCommit,
         Bug::SettleTwice,
         Bug::EditKeepsApprovals,
@@ -83,6 +91,10 @@ impl Bug {
         Bug::IgnoreHold,
         Bug::AnswerTooLate,
         Bug::TurnTooMany,
+        Bug::RetryNever,
+        Bug::AcceptLateResult,
+        Bug::IgnoreFence,
+        Bug::ExpireTaken,
     ];
 }
 

@@ -208,6 +208,11 @@ impl Run {
         self.calls.get(index.as_usize())
     }
 
+    /// What remains of the calls of earlier turns, in order.
+    pub fn past(&self) -> &[CallRecord] {
+        &self.past
+    }
+
     /// How many calls of the current turn are in which state.
     pub fn tally(&self) -> Tally {
         self.tally
@@ -300,9 +305,15 @@ impl Run {
         ContinuationId { run: self.id.clone(), pause }
     }
 
-    /// The earliest deadline of an open question.
+    /// The earliest deadline of an open question or of a call that was handed out.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.calls.iter().filter_map(|call| call.question()?.deadline).min()
+        self.calls.iter().filter_map(Call::deadline).min()
+    }
+
+    /// The calls of the current turn that somebody outside must do, in order.
+    pub fn deferred(&self) -> impl Iterator<Item = (CallIndex, &Call)> {
+        let calls = self.calls.iter().enumerate().map(|(index, call)| (CallIndex::from_usize(index), call));
+        calls.filter(|(_, call)| matches!(call.state, CallState::Deferred { .. }))
     }
 
     /// Whether a call may start now: it is ready and nothing holds it.

@@ -29,6 +29,10 @@ pub struct Settings {
     pub executor: ExecutorChoice,
     /// Per call, unless the tool has its own.
     pub tool_timeout_ms: u64,
+    /// How long a call that was handed out may take until its result is there. `None`: as long as it takes.
+    pub task_deadline_ms: Option<u64>,
+    /// How often a worker may start a call that was handed out before a person is asked. At least 1.
+    pub task_attempts_max: u32,
     /// Results above it are cut.
     pub tool_output_bytes_max: u64,
     /// How much of a tool's own error message the model sees.
@@ -51,6 +55,8 @@ impl Limits {
     pub const PAYLOAD_BYTES_MAX: usize = 8 * 1024 * 1024;
     /// Calls of one turn.
     pub const TOOL_CALLS_PER_TURN_MAX: u32 = 10_000;
+    /// Late results that are kept for the question about one call.
+    pub const EVIDENCE_MAX: usize = 8;
     /// How often a resume is decided again because somebody else was faster.
     pub const COMMIT_TRIES_MAX: u32 = 32;
 }
@@ -67,6 +73,8 @@ impl Default for Settings {
             result_order: ResultOrder::Request,
             executor: ExecutorChoice::default(),
             tool_timeout_ms: 30_000,
+            task_deadline_ms: None,
+            task_attempts_max: 3,
             tool_output_bytes_max: 200_000,
             error_detail: ErrorDetail::Safe,
             context_window: None,

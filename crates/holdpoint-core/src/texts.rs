@@ -1,4 +1,6 @@
-//! What the model is told when a call was not executed.
+//! What the model is told when a call was not executed, and people when nobody knows whether it was.
+
+use crate::DoubtCause;
 
 /// A policy said no.
 pub fn denied_text(reason: Option<&str>) -> String {
@@ -22,9 +24,33 @@ pub(crate) fn given_up_text(reason: Option<&str>) -> String {
     format!("It is not known whether this call took effect, and a person decided not to run it again: {reason}.")
 }
 
+/// Why a person is asked about a call that was started and has no result.
+pub(crate) fn doubt_reason(cause: DoubtCause) -> &'static str {
+    match cause {
+        DoubtCause::Crashed => "it is not known whether this call took effect",
+        DoubtCause::LeaseLapsed => {
+            "the worker that had it stopped answering: it is not known whether this call took effect"
+        }
+        DoubtCause::WorkerFailed => {
+            "the worker that had it failed after it had started: it is not known whether this call took effect"
+        }
+        DoubtCause::OutOfAttempts => "it was tried as often as it may be and has no result: it may have taken effect",
+    }
+}
+
 /// Nobody answered in time.
 pub fn expired_text() -> String {
     "The request for approval expired before anyone answered it. The call was not executed.".to_owned()
+}
+
+/// Nobody did in time what was handed out.
+pub(crate) fn undone_text() -> String {
+    "Nobody did this call in time. It was not executed.".to_owned()
+}
+
+/// A worker began what was handed out, did not end it in time, and nobody did it again.
+pub(crate) fn unfinished_text() -> String {
+    "Nobody finished this call in time. It may have taken effect.".to_owned()
 }
 
 /// The run was cancelled.

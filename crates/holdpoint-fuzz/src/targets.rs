@@ -4,6 +4,7 @@
 mod arguments;
 mod continuation;
 mod event;
+mod queue;
 mod result;
 mod sample;
 mod scenario;
@@ -22,14 +23,23 @@ pub enum Target {
     Result,
     /// Events as the store keeps them.
     Event,
+    /// Tasks, deliveries and audit documents as the store keeps them.
+    Queue,
     /// Scenario files.
     Scenario,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Target; 6] =
-        [Target::Arguments, Target::Continuation, Target::Tasks, Target::Result, Target::Event, Target::Scenario];
+    pub const ALL: [Target; 7] = [
+        Target::Arguments,
+        Target::Continuation,
+        Target::Tasks,
+        Target::Result,
+        Target::Event,
+        Target::Queue,
+        Target::Scenario,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -39,6 +49,7 @@ impl Target {
             Target::Tasks => "tasks",
             Target::Result => "result",
             Target::Event => "event",
+            Target::Queue => "queue",
             Target::Scenario => "scenario",
         }
     }
@@ -51,6 +62,7 @@ impl Target {
             Target::Tasks => tasks::corpus(),
             Target::Result => result::corpus(),
             Target::Event => event::corpus(),
+            Target::Queue => queue::corpus(),
             Target::Scenario => scenario::corpus(),
         }
     }
@@ -66,6 +78,7 @@ impl Target {
             Target::Tasks => tasks::check(bytes),
             Target::Result => result::check(bytes),
             Target::Event => event::check(bytes),
+            Target::Queue => queue::check(bytes),
             Target::Scenario => scenario::check(bytes),
         }
     }

@@ -5,7 +5,7 @@ use super::tree::{File, Manifest};
 use super::{Problem, Tree};
 
 /// Crates that nobody depends on and that may name anything.
-const FREE: [&str; 4] = ["holdpoint-sim", "holdpoint-bench", "holdpoint-fuzz", "xtask"];
+const FREE: [&str; 5] = ["holdpoint-crash", "holdpoint-sim", "holdpoint-bench", "holdpoint-fuzz", "xtask"];
 /// Beside the free ones, the only crate that prints.
 const PRINTS: &str = "holdpoint-cli";
 const PRINTING: [&str; 5] = ["print", "println", "eprint", "eprintln", "dbg"];

@@ -2,7 +2,9 @@
 
 use super::{Problem, Tree};
 
-const SOURCE: &str = "crates/holdpoint-core/src/outcome.rs";
+const SOURCE: &str = "crates/holdpoint-core/src/code.rs";
+/// The reasons to stop are explained on the same page.
+const STOPS: &str = "crates/holdpoint-core/src/outcome.rs";
 const PAGE: &str = "docs/guide/errors.md";
 const LIST: &str = "codes! {";
 
@@ -22,7 +24,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let unexplained = codes.iter().filter(|(_, code)| !rows.iter().any(|(_, row)| row == code));
     let mut problems: Vec<Problem> =
         unexplained.map(|(line, code)| Problem::new(SOURCE, *line, format!("`{code}` has no row in {PAGE}"))).collect();
-    let unknown = rows.iter().filter(|(_, row)| !file.text.contains(&format!("\"{row}\"")));
+    let stops = tree.text(STOPS).unwrap_or_default();
+    let known = |row: &str| [&file.text, stops].iter().any(|text| text.contains(&format!("\"{row}\"")));
+    let unknown = rows.iter().filter(|(_, row)| !known(row));
     problems.extend(unknown.map(|(line, row)| Problem::new(PAGE, *line, format!("there is no code `{row}`"))));
     problems
 }

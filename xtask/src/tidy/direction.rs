@@ -18,7 +18,7 @@ const ROWS: [&[&str]; 15] = [
     &["holdpoint-api"],
     &["holdpoint-server"],
     &["holdpoint-cli"],
-    &["holdpoint-sim", "holdpoint-bench", "holdpoint-fuzz"],
+    &["holdpoint-sim", "holdpoint-bench", "holdpoint-fuzz", "holdpoint-crash"],
     &["xtask"],
 ];
 

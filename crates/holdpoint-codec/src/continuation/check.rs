@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use holdpoint_core::{Asked, Call, CallId, CallState, Limits, PauseReason, Siblings, Snapshot, Usage};
+use holdpoint_core::{Asked, Call, CallId, CallState, Limits, PauseReason, Question, Siblings, Snapshot, Usage};
 
 use super::wire::TotalsWire;
 use crate::arguments::digest_of;
@@ -66,6 +66,7 @@ pub(super) fn snapshot(snapshot: &Snapshot) -> Result<(), Fault> {
         ("state.model_calls", snapshot.model_calls <= COUNT_MAX),
         ("state.tool_executions", snapshot.tool_executions <= COUNT_MAX),
         ("state.settings.max_turns", settings.max_turns >= 1),
+        ("state.settings.task_attempts_max", settings.task_attempts_max >= 1),
         ("state.settings.executor.max_concurrency", settings.executor.max_concurrency != Some(0)),
         ("state.completion", completion_fits(snapshot)),
         ("state.calls_seen", snapshot.calls_seen),
@@ -106,6 +107,10 @@ fn reason_fits(snapshot: &Snapshot) -> bool {
         }
 }
 
+fn evidence_fits(question: &Question) -> bool {
+    question.doubt.as_ref().is_none_or(|doubt| doubt.evidence.len() <= Limits::EVIDENCE_MAX)
+}
+
 fn call_fits(call: &Call) -> Result<(), Fault> {
     let covered = call.tool.as_ref().map_or(call.name.as_str(), |facts| facts.name.as_str());
     let digest_fits = call.canonical().is_none_or(|a| digest_of(covered, a.expose()) == a.digest());
@@ -120,5 +125,6 @@ fn call_fits(call: &Call) -> Result<(), Fault> {
         ("state", runnable || call.settlement().is_some()),
         ("asked", call.question().is_none() || call.asked == Asked::Yes),
         ("question.approvals", quorum_open),
+        ("question.doubt.evidence", call.question().is_none_or(evidence_fits)),
     ])
 }

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use holdpoint_core::{Failure, ModelStop, Stage, StopReason};
+use holdpoint_core::{DoubtCause, Failure, ModelStop, Stage, StopReason};
 use serde::{Deserialize, Serialize};
 
 use super::VERSION;
 use crate::read::Versioned;
 use crate::wire::{
     ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, Members, MessageWire, Name, OpeningWire, RecordWire,
-    SettingsWire, SettlementWire, SnapshotWire, Text, UsageWire, is_default,
+    ResultWire, SettingsWire, SettlementWire, SnapshotWire, Text, UsageWire, is_default,
 };
 
 /// A stored event.
@@ -31,6 +31,16 @@ pub(super) struct Record {
     /// Microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<i64>,
+    /// Microseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) deadline: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) worker: Option<Text>,
+    /// Absent from a doubt after a crash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cause: Option<Name<DoubtCause>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) result: Option<ResultWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stage: Option<Name<Stage>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +111,10 @@ impl Record {
             pause: None,
             epoch: None,
             at: None,
+            deadline: None,
+            worker: None,
+            cause: None,
+            result: None,
             stage: None,
             decision: None,
             answer: None,

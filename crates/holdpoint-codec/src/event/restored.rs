@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, Epoch, Event, Message, MessageCompleted, ModelStop,
-    PauseNumber, PauseReason, RunStarted, Stage, StopReason, Timestamp, Turn,
+    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, DoubtCause, Epoch, Event, Message, MessageCompleted,
+    ModelStop, PauseNumber, PauseReason, RunStarted, Stage, StopReason, Timestamp, Turn,
 };
 
 use super::record::Record;
@@ -31,9 +31,11 @@ impl Record {
             "call_answered" => Event::CallAnswered(Box::new(self.call_answered()?)),
             "call_expired" => Event::CallExpired { call: self.call()? },
             "call_requeued" => Event::CallRequeued { call: self.call()? },
-            "call_doubted" => Event::CallDoubted { call: self.call()? },
+            "call_doubted" => {
+                Event::CallDoubted { call: self.call()?, cause: self.cause.map_or(DoubtCause::Crashed, |name| name.0) }
+            }
             "tool_started" => Event::ToolStarted { call: self.call()?, attempt: self.attempt()?, at: self.at()? },
-            "call_deferred" => Event::CallDeferred { call: self.call()?, attempt: self.attempt()? },
+            "call_deferred" | "task_taken" | "evidence_given" => return self.task(),
             "tool_ended" => Event::ToolEnded {
                 call: self.call()?,
                 settlement: need(self.settlement, "settlement")?.core().map_err(|fault| fault.within("settlement"))?,
@@ -48,6 +50,21 @@ impl Record {
             "retried" => Event::Retried,
             _ => return self.ending(),
         })
+    }
+
+    /// The events about a call that somebody outside does.
+    fn task(self) -> Result<Event, Fault> {
+        let (call, attempt) = (self.call()?, self.attempt()?);
+        if self.event == "call_deferred" {
+            return Ok(Event::CallDeferred { call, attempt, deadline: self.deadline.map(Timestamp) });
+        }
+        let at = self.at()?;
+        let worker = need(self.worker, "worker")?.0;
+        if self.event == "task_taken" {
+            return Ok(Event::TaskTaken { call, attempt, worker, at });
+        }
+        let result = need(self.result, "result")?.core().map_err(|fault| fault.within("result"))?;
+        Ok(Event::EvidenceGiven { call, attempt, worker, result: Arc::new(result), at })
     }
 
     /// The events by which a segment of a run comes to its end or begins again.

@@ -1,13 +1,14 @@
 //! From an event to its record.
 
 use holdpoint_core::{
-    CallAnswered, CallIndex, Completeness, Event, Message, MessageCompleted, ModelStop, RunStarted, StopReason,
+    CallAnswered, CallIndex, Completeness, DoubtCause, Event, Message, MessageCompleted, ModelStop, RunStarted,
+    StopReason,
 };
 
 use super::record::Record;
 use crate::wire::{
-    ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, Members, MessageWire, Name, OpeningWire, SettingsWire,
-    SettlementWire, SnapshotWire, Text, UsageWire, Wire, all_of,
+    ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, Members, MessageWire, Name, OpeningWire, ResultWire,
+    SettingsWire, SettlementWire, SnapshotWire, Text, UsageWire, Wire, all_of,
 };
 
 impl Record {
@@ -27,11 +28,24 @@ impl Record {
                 ..about(call)
             },
             Event::CallAnswered(answered) => answered_record(about(&answered.call), answered),
-            Event::CallExpired { call } | Event::CallRequeued { call } | Event::CallDoubted { call } => about(call),
+            Event::CallExpired { call } | Event::CallRequeued { call } => about(call),
+            Event::CallDoubted { call, cause } => {
+                Record { cause: (*cause != DoubtCause::Crashed).then_some(Name(*cause)), ..about(call) }
+            }
             Event::ToolStarted { call, attempt, at } => {
                 Record { attempt: Some(attempt.0), at: Some(at.0), ..about(call) }
             }
-            Event::CallDeferred { call, attempt } => Record { attempt: Some(attempt.0), ..about(call) },
+            Event::CallDeferred { call, attempt, deadline } => {
+                Record { attempt: Some(attempt.0), deadline: deadline.map(|at| at.0), ..about(call) }
+            }
+            Event::TaskTaken { call, attempt, worker, at } => {
+                let worker = Some(Text::share(worker));
+                Record { attempt: Some(attempt.0), at: Some(at.0), worker, ..about(call) }
+            }
+            Event::EvidenceGiven { call, attempt, worker, result, at } => {
+                let (worker, result) = (Some(Text::share(worker)), Some(ResultWire::of(result)));
+                Record { attempt: Some(attempt.0), at: Some(at.0), worker, result, ..about(call) }
+            }
             Event::ToolEnded { call, settlement } => {
                 Record { settlement: Some(SettlementWire::of(settlement)), ..about(call) }
             }

@@ -97,6 +97,8 @@ pub(crate) struct CallStateWire {
     attempt: Option<u32>,
     #[serde(default, skip_serializing_if = "is_default")]
     attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline_us: Option<i64>,
     #[serde(default, skip_serializing_if = "is_default")]
     deferred: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,6 +130,8 @@ pub(crate) struct CallStateWire {
     unregistered: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unusable: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worker: Option<Text>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -168,6 +172,21 @@ impl Named for StateName {
     }
 }
 
+/// The deadline of a call that was handed out; a question has its own.
+fn task_deadline(call: &Call) -> Option<Timestamp> {
+    match call.state {
+        CallState::Deferred { deadline, .. } => deadline,
+        _ => None,
+    }
+}
+
+fn worker_of(call: &Call) -> Option<Text> {
+    match &call.state {
+        CallState::Running { worker, .. } => worker.as_ref().map(Text::share),
+        _ => None,
+    }
+}
+
 /// Whether two arguments are the same to the last byte.
 fn same_arguments(one: &CallArguments, other: &CallArguments) -> bool {
     match (one, other) {
@@ -192,8 +211,8 @@ impl CallStateWire {
             CallState::Proposed => (StateName::Proposed, None, None),
             CallState::AwaitingApproval(_) => (StateName::AwaitingApproval, None, None),
             CallState::Ready => (StateName::Ready, None, None),
-            CallState::Running { attempt, started_at } => (StateName::Running, Some(*attempt), Some(*started_at)),
-            CallState::Deferred { attempt } => (StateName::Deferred, Some(*attempt), None),
+            CallState::Running { attempt, started_at, .. } => (StateName::Running, Some(*attempt), Some(*started_at)),
+            CallState::Deferred { attempt, .. } => (StateName::Deferred, Some(*attempt), None),
             CallState::Settled(_) => (StateName::Settled, None, None),
         };
         Self {
@@ -203,6 +222,7 @@ impl CallStateWire {
             asked: (call.asked != Asked::No).then_some(Name(call.asked)),
             attempt: attempt.filter(|attempt| *attempt != call.attempts).map(|attempt| attempt.0),
             attempts: call.attempts.0,
+            deadline_us: task_deadline(call).map(|at| at.0),
             deferred: call.deferred,
             digest: parts.digest,
             dropped_bytes: parts.dropped_bytes,
@@ -219,6 +239,7 @@ impl CallStateWire {
             tool,
             unregistered,
             unusable: parts.unusable,
+            worker: worker_of(call),
         }
     }
 
@@ -275,10 +296,10 @@ impl CallStateWire {
         Ok(match self.state.0 {
             StateName::Proposed => CallState::Proposed,
             StateName::Ready => CallState::Ready,
-            StateName::Deferred => CallState::Deferred { attempt },
+            StateName::Deferred => CallState::Deferred { attempt, deadline: self.deadline_us.map(Timestamp) },
             StateName::Running => {
                 let started_at = Timestamp(self.started_at_us.ok_or_else(needs("started_at_us"))?);
-                CallState::Running { attempt, started_at }
+                CallState::Running { attempt, started_at, worker: self.worker.take().map(|text| text.0) }
             }
             StateName::AwaitingApproval => {
                 let question = question.ok_or_else(needs("question"))?.core();

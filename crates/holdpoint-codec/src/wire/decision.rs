@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use holdpoint_core::{Actor, Answer, Arguments, Decision, Doubt, Ground, Question, Terms, Timestamp};
+use holdpoint_core::{Actor, Answer, Arguments, Decision, Ground, Question, Terms, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::names::Named;
-use super::{DigestText, Fault, Json, Name, ResultWire, Text, Wire, all_core, all_of, is_default, is_one, one};
+use super::{
+    DigestText, DoubtWire, Fault, Json, Name, ResultWire, Text, Wire, all_core, all_of, is_default, is_one, one,
+};
 
 /// Who did something.
 #[derive(Serialize, Deserialize, Clone, Default, PartialEq)]
@@ -127,6 +129,8 @@ pub(crate) struct QuestionWire {
     approvers: Vec<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deadline_us: Option<i64>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    doubt: DoubtWire,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     doubted_since_us: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,6 +151,7 @@ impl Wire for QuestionWire {
             approvals: all_of(&question.approvals),
             approvers: texts_of(&question.terms.approvers),
             deadline_us: question.deadline.map(|at| at.0),
+            doubt: question.doubt.as_ref().map(DoubtWire::of).unwrap_or_default(),
             doubted_since_us: question.doubt.as_ref().map(|doubt| doubt.started_at.0),
             expires_in_ms: question.terms.expires_in_ms,
             quorum: question.terms.quorum,
@@ -156,6 +161,11 @@ impl Wire for QuestionWire {
     }
 
     fn core(self) -> Result<Question, Fault> {
+        let doubt = match (self.doubted_since_us, self.doubt) {
+            (Some(us), doubt) => Some(doubt.core(Timestamp(us)).map_err(|fault| fault.within("doubt"))?),
+            (None, doubt) if doubt == DoubtWire::default() => None,
+            (None, _) => return Err(Fault::at("doubted_since_us")),
+        };
         Ok(Question {
             ground: Ground { reason: self.reason.map(|text| text.0), rule: self.rule.map(|text| text.0) },
             terms: Terms {
@@ -165,7 +175,7 @@ impl Wire for QuestionWire {
             },
             deadline: self.deadline_us.map(Timestamp),
             approvals: all_core(self.approvals, "approvals")?,
-            doubt: self.doubted_since_us.map(|us| Doubt { started_at: Timestamp(us) }),
+            doubt,
         })
     }
 }

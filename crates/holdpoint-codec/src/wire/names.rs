@@ -4,11 +4,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use holdpoint_core::{
-    Asked, Code, ErrorDetail, Failure, FinalTools, ModelStop, Outcome, Parallel, ParallelToolCalls, PauseReason,
-    Progress, Recheck, Repeat, ResultOrder, Role, Siblings, Source, Stage, StopReason,
+    Asked, Code, DoubtCause, ErrorDetail, Failure, FinalTools, ModelStop, Outcome, Parallel, ParallelToolCalls,
+    PauseReason, Progress, Recheck, Repeat, ResultOrder, Role, Siblings, Source, Stage, StopReason,
 };
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::audit::Said;
 
 /// Something that has a stable name.
 pub(crate) trait Named: Sized {
@@ -49,6 +51,7 @@ impl<'de, T: Named> Deserialize<'de> for Name<T> {
     }
 }
 
+/// For enums that know their own names.
 macro_rules! named_by_the_core {
     ($($type:ty),*) => {
         $(impl Named for $type {
@@ -63,7 +66,7 @@ macro_rules! named_by_the_core {
     };
 }
 
-named_by_the_core!(Outcome, Source, Repeat, Failure);
+named_by_the_core!(Outcome, Source, Repeat, Failure, DoubtCause, Said);
 
 macro_rules! named {
     ($type:ty: $($variant:path = $text:literal),*) => {

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use holdpoint_core::ToolResult;
+use holdpoint_core::{Doubt, DoubtCause, ToolResult};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::decision::texts_of;
-use super::{DigestText, Fault, Json, Moment, ResultWire, Text, Wire, is_default, is_one, one};
+use super::{DigestText, Fault, Json, Moment, Name, ResultWire, Text, Wire, is_default, is_one, one};
 use crate::pending::{Kept, Pending};
 
 /// A pending call.
@@ -25,6 +25,8 @@ pub(crate) struct PendingWire {
     #[serde(deserialize_with = "nullable")]
     decision: Option<Cow<'static, str>>,
     digest: DigestText,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    doubt: Option<ShownDoubt>,
     id: Text,
     idempotency_key: Text,
     pub(crate) index: u32,
@@ -45,6 +47,22 @@ pub(crate) struct PendingWire {
     uncertain: bool,
 }
 
+/// Why nobody knows whether a call took effect.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+struct ShownDoubt {
+    attempt: u32,
+    cause: Name<DoubtCause>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worker: Option<Text>,
+}
+
+impl ShownDoubt {
+    fn of(doubt: &Doubt) -> Self {
+        let worker = doubt.worker.as_ref().map(Text::share);
+        Self { attempt: doubt.attempt.0, cause: Name(doubt.cause), worker }
+    }
+}
+
 /// `null` or a value, but not absent.
 pub(crate) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
@@ -61,6 +79,7 @@ impl PendingWire {
             deadline: pending.deadline.map(Moment),
             decision: kept.decision.map(Cow::Borrowed),
             digest: DigestText(pending.digest()),
+            doubt: pending.doubt.as_ref().map(ShownDoubt::of),
             id: Text::new(pending.id.as_str()),
             idempotency_key: Text::new(pending.idempotency_key.as_str()),
             index: pending.index.0,
@@ -69,7 +88,7 @@ impl PendingWire {
             reason: pending.reason.as_ref().map(Text::share),
             result: kept.result.as_deref().map(|result: &ToolResult| ResultWire::of(result)),
             rule: pending.rule.as_ref().map(Text::share),
-            started_at: pending.uncertain_since.map(Moment),
+            started_at: pending.doubt.as_ref().map(|doubt| Moment(doubt.started_at)),
             tool: Text::new(pending.tool.as_str()),
             tool_source: Text::share(&pending.tool_source),
             uncertain: pending.is_uncertain(),

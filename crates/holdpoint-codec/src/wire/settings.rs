@@ -39,6 +39,10 @@ pub(crate) struct SettingsWire {
     #[serde(skip_serializing_if = "Option::is_none")]
     siblings: Option<Name<Siblings>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    task_attempts_max: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_deadline_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tool_output_bytes_max: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_timeout_ms: Option<u64>,
@@ -99,6 +103,8 @@ impl Wire for SettingsWire {
             recheck_policy: differing(&settings.recheck_policy, &plain.recheck_policy).map(Name),
             result_order: differing(&settings.result_order, &plain.result_order).map(Name),
             siblings: differing(&settings.siblings, &plain.siblings).map(Name),
+            task_attempts_max: differing(&settings.task_attempts_max, &plain.task_attempts_max),
+            task_deadline_ms: settings.task_deadline_ms,
             tool_output_bytes_max: differing(&settings.tool_output_bytes_max, &plain.tool_output_bytes_max),
             tool_timeout_ms: differing(&settings.tool_timeout_ms, &plain.tool_timeout_ms),
         }
@@ -119,6 +125,8 @@ impl Wire for SettingsWire {
             result_order: self.result_order.map_or(plain.result_order, |name| name.0),
             executor: self.executor.map_or(plain.executor, executor_core),
             tool_timeout_ms: self.tool_timeout_ms.unwrap_or(plain.tool_timeout_ms),
+            task_deadline_ms: self.task_deadline_ms,
+            task_attempts_max: self.task_attempts_max.unwrap_or(plain.task_attempts_max),
             tool_output_bytes_max: self.tool_output_bytes_max.unwrap_or(plain.tool_output_bytes_max),
             error_detail: self.error_detail.map_or(plain.error_detail, |name| name.0),
             context_window: self

@@ -7,6 +7,7 @@ use holdpoint_codec::{arguments_for, parse_arguments};
 use holdpoint_core::*;
 
 pub(crate) mod inputs;
+pub(crate) mod workers;
 
 /// The story of one run.
 pub(crate) struct Story {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Missing, Target};
 use crate::{
-    Actor, Answer, Asked, Attributes, Call, CallAnswered, CallId, CallIndex, CallState, Code, Decision, Digest, Event,
-    Outcome, PauseReason, Question, Rejection, Run, Source, Timestamp,
+    Actor, Answer, Asked, Attributes, Call, CallAnswered, CallId, CallIndex, CallState, Code, Decision, Digest,
+    DoubtCause, Event, Outcome, PauseReason, Question, Rejection, Run, Source, Timestamp,
 };
 
 /// A person's answers.
@@ -99,12 +99,14 @@ fn judge(call: &Call, given: &GivenAnswer, actor: &Actor) -> Result<Verdict, Cod
 }
 
 fn judge_open(call: &Call, question: &Question, (given, actor): (&GivenAnswer, &Actor)) -> Result<Verdict, Code> {
+    // What was tried as often as it may be needs its result, whether it took effect or not.
+    let exhausted = question.doubt.as_ref().is_some_and(|doubt| doubt.cause == DoubtCause::OutOfAttempts);
     let fits = match (&given.answer, question.doubt.is_some()) {
         (Answer::Approve | Answer::Refuse { .. }, _) => true,
         // Policy must have been asked about what would run instead.
         (Answer::ApproveEdited(_), doubted) => !doubted && given.decision.is_some(),
         // A result in the tool's place is one person's word: it cannot stand in for several.
-        (Answer::Supply(_), doubted) => !doubted && question.terms.quorum <= 1,
+        (Answer::Supply(_), doubted) => (!doubted || exhausted) && question.terms.quorum <= 1,
         (Answer::Happened(_), doubted) => doubted,
     };
     if !fits {

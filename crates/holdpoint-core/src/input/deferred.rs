@@ -17,5 +17,6 @@ pub(super) fn decide(run: &Run, deferred: Deferred, now: Timestamp) -> Result<Ve
         return Ok(vec![revoked]);
     }
     let attempt = run.calls[deferred.call.as_usize()].attempts.next();
-    Ok(vec![Event::CallDeferred { call: deferred.call, attempt }])
+    let deadline = run.settings.task_deadline_ms.map(|ms| now.plus_ms(ms));
+    Ok(vec![Event::CallDeferred { call: deferred.call, attempt, deadline }])
 }

@@ -34,7 +34,7 @@ pub(super) fn decide(run: &Run, delivered: Delivered, now: Timestamp) -> Result<
             return Err(reject(Code::InvalidResult));
         }
         let (index, call) = *by_id.get(&id).ok_or_else(|| reject(Code::UnexpectedResult))?;
-        let known = fresh.get(&index).or_else(|| accepted(call));
+        let known = fresh.get(&index).or_else(|| call.delivered());
         match (known, &call.state) {
             (Some(known), _) if known.same_as(&result) => {}
             (Some(_), _) => return Err(reject(Code::ConflictingResult)),
@@ -66,11 +66,6 @@ pub(super) fn decide(run: &Run, delivered: Delivered, now: Timestamp) -> Result<
 fn settlement(result: Arc<ToolResult>) -> Settlement {
     let (outcome, code) = Outcome::of_result(&result);
     Settlement { outcome, code, source: Some(Source::External), result, latency_us: 0 }
-}
-
-fn accepted(call: &Call) -> Option<&Arc<ToolResult>> {
-    let settlement = call.settlement().filter(|_| call.deferred)?;
-    (settlement.source == Some(Source::External)).then_some(&settlement.result)
 }
 
 impl Run {

@@ -1,11 +1,15 @@
-//! Time passed: questions past their deadline expire, by a resume that nobody had to make.
+//! Time passed: questions and tasks past their deadline expire, by a resume that nobody had to make.
 
+use super::task_lost::is_overdue;
 use crate::planted::{self, Bug};
 use crate::{CallIndex, Event, Phase, Rejection, Run, Timestamp};
 
 pub(super) fn decide(run: &Run, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     let Phase::Paused(reason) = run.phase else { return Ok(Vec::new()) };
-    let expired = run.expired(now);
+    let mut expired = run.expired(now);
+    // A task expires here only: whoever commits it makes sure that no worker has it. Other resumes could not.
+    expired.extend(run.deferred().filter(|(_, call)| is_overdue(call, now)).map(|(index, _)| index));
+    expired.sort_unstable();
     if expired.is_empty() {
         return Ok(Vec::new());
     }

@@ -24,6 +24,10 @@ mod retried;
 mod returned;
 mod started;
 mod target;
+mod task_late;
+mod task_lost;
+mod task_revoked;
+mod tasks_returned;
 
 pub use answered::{Answered, GivenAnswer};
 pub use authorized::Authorized;
@@ -38,6 +42,10 @@ pub use replied::{Problem, ProposedCall, Replied, Reply, Usage};
 pub use returned::Returned;
 pub use started::Started;
 pub use target::{Missing, Target};
+pub use task_late::TaskLate;
+pub use task_lost::TaskLost;
+pub use task_revoked::TaskRevoked;
+pub use tasks_returned::{TaskReturned, TasksReturned};
 
 /// Something that happened outside.
 #[derive(Clone, Debug)]
@@ -66,6 +74,14 @@ pub enum Input {
     Answered(Box<Answered>),
     /// Somebody outside delivered results.
     Delivered(Box<Delivered>),
+    /// Workers brought results of what they had leased.
+    TasksReturned(Box<TasksReturned>),
+    /// A worker had a task and brings no result.
+    TaskLost(TaskLost),
+    /// Policy said no when a worker was about to start a task.
+    TaskRevoked(TaskRevoked),
+    /// A worker brought a result after it had lost the task.
+    TaskLate(Box<TaskLate>),
     /// Time passed.
     Elapsed,
     /// A process takes over a run whose owner died.
@@ -92,6 +108,10 @@ impl Input {
             Input::HookFailed(_) => "hook_failed",
             Input::Answered(_) => "answered",
             Input::Delivered(_) => "delivered",
+            Input::TasksReturned(_) => "tasks_returned",
+            Input::TaskLost(_) => "task_lost",
+            Input::TaskRevoked(_) => "task_revoked",
+            Input::TaskLate(_) => "task_late",
             Input::Elapsed => "elapsed",
             Input::Recovered => "recovered",
             Input::Cancelled(_) => "cancelled",
@@ -100,7 +120,7 @@ impl Input {
     }
 
     /// Every name, in the order of the variants.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 20] = [
         "started",
         "imported",
         "measured",
@@ -113,6 +133,10 @@ impl Input {
         "hook_failed",
         "answered",
         "delivered",
+        "tasks_returned",
+        "task_lost",
+        "task_revoked",
+        "task_late",
         "elapsed",
         "recovered",
         "cancelled",
@@ -134,6 +158,10 @@ pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Even
         Input::HookFailed(failed) => hook_failed::decide(run, failed),
         Input::Answered(answered) => answered::decide(run, *answered, now),
         Input::Delivered(delivered) => delivered::decide(run, *delivered, now),
+        Input::TasksReturned(returned) => tasks_returned::decide(run, *returned, now),
+        Input::TaskLost(lost) => task_lost::decide(run, lost, now),
+        Input::TaskRevoked(revoked) => task_revoked::decide(run, revoked, now),
+        Input::TaskLate(late) => task_late::decide(run, *late, now),
         Input::Elapsed => elapsed::decide(run, now),
         Input::Recovered => recovered::decide(run),
         Input::Cancelled(cancelled) => cancelled::decide(run, cancelled),

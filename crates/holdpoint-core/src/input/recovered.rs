@@ -1,7 +1,7 @@
 //! A process takes over a run whose owner died. What was started and has no result is in doubt.
 
 use crate::planted::{self, Bug};
-use crate::{Call, CallIndex, CallState, Epoch, Event, Phase, Rejection, Run};
+use crate::{Call, CallIndex, CallState, DoubtCause, Epoch, Event, Phase, Rejection, Run};
 
 pub(super) fn decide(run: &Run) -> Result<Vec<Event>, Rejection> {
     match run.phase {
@@ -26,6 +26,6 @@ pub(super) fn in_doubt(index: CallIndex, call: &Call) -> Option<Event> {
     Some(if may_repeat || planted::active(Bug::RepeatNever) {
         Event::CallRequeued { call: index }
     } else {
-        Event::CallDoubted { call: index }
+        Event::CallDoubted { call: index, cause: DoubtCause::Crashed }
     })
 }

@@ -165,7 +165,7 @@ fn the_last_message_asked_for_the_calls() {
 #[test]
 fn nothing_is_half_done_at_a_pause() {
     assert_eq!(misfit(ASKED, |it| it.calls[1].state = CallState::Proposed), "pending");
-    let running = CallState::Running { attempt: Default::default(), started_at: Timestamp(0) };
+    let running = CallState::Running { attempt: Default::default(), started_at: Timestamp(0), worker: None };
     assert_eq!(misfit(ASKED, |it| it.calls[1].state = running), "pending");
     assert_eq!(misfit(ASKED, |it| it.calls[1].tool = None), "pending");
     assert_eq!(misfit(ASKED, |it| it.calls[0].arguments = CallArguments::Unusable("[".into())), "pending");

@@ -4,6 +4,7 @@ mod inputs;
 #[cfg(feature = "planted")]
 mod planted;
 mod watch;
+mod workers;
 
 use holdpoint_core::{Phase, Run, RunId, Timestamp, Work};
 use proptest::collection::vec;
@@ -79,7 +80,7 @@ fn the_dice_reach_every_phase_and_effect() {
         seen.insert(run.status().as_str().to_owned());
         seen.extend(run.stop_reason().map(|stop| stop.as_str().to_owned()));
         seen.extend(run.records().iter().map(|record| record.progress.as_str().to_owned()));
-        seen.extend(watch.owed.into_iter().map(str::to_owned));
+        seen.extend(watch.owed.into_iter().chain(watch.happened).map(str::to_owned));
     }
     for wanted in [
         "running",
@@ -101,6 +102,10 @@ fn the_dice_reach_every_phase_and_effect() {
         "expired",
         "ignored",
         "uncertain",
+        "lease_lapsed",
+        "out_of_attempts",
+        "evidence_given",
+        "task_taken",
         "pending",
         "call model",
         "authorize",

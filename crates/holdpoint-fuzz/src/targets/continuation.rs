@@ -18,7 +18,7 @@ static CORPUS: LazyLock<Vec<String>> = LazyLock::new(|| {
         DumpOptions { key: Some(&KEYS[0]), traces: Traces::Include, ..DumpOptions::default() },
         DumpOptions::default(),
     ];
-    let runs = [&sample.for_people, &sample.for_results];
+    let runs = [&sample.for_people, &sample.for_results, &sample.lost];
     let dumped = runs.iter().flat_map(|run| options.iter().map(|options| continuation::dump(run, options)));
     dumped.map(|payload| payload.expect("the sample is paused")).collect()
 });

@@ -7,9 +7,9 @@ use holdpoint_codec::{arguments_for, parse_arguments};
 use holdpoint_core::{
     Actor, Answer, Answered, Arguments, Attempt, Attributes, Authorized, BatchId, Began, Blob, Block, CallArguments,
     CallIndex, Cancelled, Code, Completeness, Decision, Deferred, Delivered, Event, GivenAnswer, Ground, HookFailed,
-    Input, JsonText, Message, Missing, ModelFailed, ModelStop, Outcome, Problem, ProposedCall, Repeat, Replied, Reply,
-    Returned, Run, RunId, Settings, Settlement, Siblings, Source, Started, Target, Terms, Timestamp, ToolFacts,
-    ToolName, ToolResult, Turn, Usage,
+    Input, JsonText, LossCause, Message, Missing, ModelFailed, ModelStop, Outcome, Problem, ProposedCall, Repeat,
+    Replied, Reply, Returned, Run, RunId, Settings, Settlement, Siblings, Source, Started, Target, TaskLate, TaskLost,
+    Terms, Timestamp, ToolFacts, ToolName, ToolResult, Turn, Usage,
 };
 
 /// A run with its log, and how it was at its two kinds of pause.
@@ -18,6 +18,8 @@ pub(super) struct Sample {
     pub(super) for_people: Run,
     /// Paused for results.
     pub(super) for_results: Run,
+    /// Paused for people because a worker lost a call, with what it brought too late.
+    pub(super) lost: Run,
     /// Everything that happened, and a few things that happen to other runs.
     pub(super) log: Vec<Event>,
 }
@@ -48,6 +50,11 @@ pub(super) fn sample() -> Sample {
     telling.tell(Input::Retried);
     telling.tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
     let for_results = telling.run.clone();
+    telling.tell(lost());
+    telling.tell(late());
+    let lost = telling.run.clone();
+    telling.tell(answer("ana", "refund", Answer::Approve));
+    telling.tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
     telling.tell(delivered());
     telling.tell(Input::ModelFailed(ModelFailed { detail: "503".into() }));
     telling.tell(Input::Retried);
@@ -56,7 +63,7 @@ pub(super) fn sample() -> Sample {
     log.extend(for_people.snapshot().map(|snapshot| Event::Imported(Arc::new(snapshot))));
     log.extend([Event::CallRequeued { call: CallIndex(3) }, Event::CallExpired { call: CallIndex(0) }]);
     log.push(Event::TurnEnded { turn: for_people.turn(), completeness: Completeness::Complete });
-    Sample { for_people, for_results, log }
+    Sample { for_people, for_results, lost, log }
 }
 
 impl Telling {
@@ -70,6 +77,7 @@ impl Telling {
 fn started() -> Input {
     let settings = Settings {
         siblings: Siblings::Run,
+        task_deadline_ms: Some(3_600_000),
         context_keys: BTreeSet::from(["user_id".into(), "tier".into()]),
         ..Settings::default()
     };
@@ -187,6 +195,17 @@ fn delivered() -> Input {
         missing: Missing::Wait,
         context: Attributes::new(),
     }))
+}
+
+fn lost() -> Input {
+    let (turn, call, attempt) = (Turn(1), CallIndex(1), Attempt(2));
+    let since = Timestamp(1_700_000_001_000_000);
+    Input::TaskLost(TaskLost { turn, call, attempt, worker: "w-1".into(), since, cause: LossCause::LeaseLapsed })
+}
+
+fn late() -> Input {
+    let (turn, call, attempt) = (Turn(1), CallIndex(1), Attempt(1));
+    Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker: "w-1".into(), result: Arc::new(rich_result()) }))
 }
 
 fn batch() -> Target {

@@ -15,7 +15,7 @@ fn a_page_with_every_code_is_fine() {
 #[test]
 fn a_code_without_a_row_is_a_problem() {
     let found = problems(CODES, "`expired` in a sentence\n| `denied` | no |\n");
-    assert_eq!(found, ["crates/holdpoint-core/src/outcome.rs:4: `expired` has no row in docs/guide/errors.md"]);
+    assert_eq!(found, ["crates/holdpoint-core/src/code.rs:4: `expired` has no row in docs/guide/errors.md"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use holdpoint_core::{
     Settings, Siblings, Source, Started, Target, ToolResult, Turn, Usage,
 };
 
+use super::workers;
 use crate::support::{arguments, decision, plans, settlement};
 
 /// What a tool gives, so that it is recognized where it must not be.
@@ -33,7 +34,7 @@ impl<'a> Dice<'a> {
         byte.wrapping_add(round.wrapping_mul(37)) % sides
     }
 
-    fn one_of<'b>(&mut self, words: &[&'b str]) -> &'b str {
+    pub(super) fn one_of<'b>(&mut self, words: &[&'b str]) -> &'b str {
         words[usize::from(self.throw(u8::try_from(words.len()).unwrap()))]
     }
 }
@@ -49,6 +50,9 @@ pub(super) fn started(bytes: &[u8]) -> Input {
     }
     if dice.throw(3) == 0 {
         settings.max_tool_calls_per_turn = u32::from(dice.throw(4));
+    }
+    if dice.throw(3) == 0 {
+        settings.task_deadline_ms = Some(dice.throw(60).into());
     }
     settings.context_window = Some(ContextWindow { tokens: 100, reserved_output_tokens: 10 });
     settings.context_keys = ["user".into()].into();
@@ -81,6 +85,7 @@ pub(super) fn owed(run: &Run, dice: &mut Dice) -> Input {
             executed(run, call, dice)
         }
         Some(Effect::Pause { .. }) if dice.throw(6) == 0 => Input::Elapsed,
+        Some(Effect::Pause { .. }) if workers::concerns(run) && dice.throw(2) == 0 => workers::any(run, dice),
         Some(Effect::Pause { .. }) => resume(run, dice),
         Some(Effect::Finish { .. }) if dice.throw(2) == 0 => Input::Retried,
         Some(Effect::Finish { .. } | Effect::SetTimer { .. }) => any(run, dice),
@@ -129,7 +134,7 @@ pub(super) fn finishing(run: &Run) -> Input {
 /// Anything at all.
 pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
     let call = CallIndex(u32::from(dice.throw(5)));
-    match dice.throw(14) {
+    match dice.throw(16) {
         0 => started(dice.bytes),
         1 => replied(dice),
         2 => Input::Authorized(Authorized { decisions: vec![(call, policy(dice))] }),
@@ -140,6 +145,7 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
         8 if dice.throw(3) == 0 => Input::Cancelled(Cancelled::default()),
         9 => Input::Retried,
         10 => Input::Measured(Measured { tokens: u64::from(dice.throw(200)) }),
+        11 | 12 => workers::any(run, dice),
         _ => resume(run, dice),
     }
 }
@@ -182,7 +188,7 @@ fn executed(run: &Run, call: CallIndex, dice: &mut Dice) -> Input {
     }
 }
 
-fn result(dice: &mut Dice) -> ToolResult {
+pub(super) fn result(dice: &mut Dice) -> ToolResult {
     match dice.throw(12) {
         0 => ToolResult::halt(OUTPUT),
         1 | 2 => ToolResult::error(OUTPUT),

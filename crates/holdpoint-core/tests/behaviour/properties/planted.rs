@@ -16,6 +16,7 @@ fn planted_mistakes_are_found() {
         Bug::CompletionOrder,
         Bug::ContinuationTwice,
         Bug::RepeatNever,
+        Bug::AcceptLateResult,
     ] {
         plant(Some(bug));
         let config =

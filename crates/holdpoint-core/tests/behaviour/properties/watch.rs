@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Answer, Arguments, CallAnswered, CallIndex, CallState, Decision, Digest, Effect, Event, Input, Message, Outcome,
-    PauseNumber, PauseReason, Phase, ResultOrder, Run, RunId, Stage, StopReason, Tally, Target, Timestamp, Turn, Work,
+    Answer, Arguments, Call, CallAnswered, CallIndex, CallState, Decision, Digest, Effect, Event, Input, Message,
+    Outcome, PauseNumber, PauseReason, Phase, ResultOrder, Run, RunId, Stage, StopReason, Tally, Target, Timestamp,
+    Turn, Work,
 };
 
 use super::inputs::OUTPUT;
@@ -26,6 +27,8 @@ pub(super) struct Watch {
     final_asked: bool,
     /// Every effect that was owed at some time.
     pub(super) owed: HashSet<&'static str>,
+    /// Every event and every cause of a doubt that there was.
+    pub(super) happened: HashSet<&'static str>,
     /// Whether the books go back to the beginning of the run.
     complete: bool,
 }
@@ -43,6 +46,7 @@ impl Watch {
             last_resumed: None,
             final_asked: false,
             owed: HashSet::new(),
+            happened: HashSet::new(),
             complete: true,
         }
     }
@@ -112,6 +116,7 @@ impl Watch {
 
     /// Enters one event, seen against the state before it.
     fn book(&mut self, event: &Event) {
+        self.happened.insert(event.name());
         let turn = self.shadow.turn();
         let digest = |call: CallIndex| self.shadow.call(call).and_then(|call| call.canonical()).map(Arguments::digest);
         match event {
@@ -121,7 +126,25 @@ impl Watch {
             Event::CallDecided { call, stage: Stage::Policy, decision: Decision::Confirm(_, terms), .. } => {
                 self.quorum.insert((turn, *call), terms.quorum);
             }
-            Event::CallDoubted { call } => drop(self.quorum.insert((turn, *call), 1)),
+            Event::CallDoubted { call, cause } => {
+                // What was said before it was started says nothing about starting it again.
+                let key = (turn, *call);
+                self.allowed.remove(&key);
+                self.approved.retain(|(other, ..)| *other != key);
+                self.quorum.insert(key, 1);
+                self.happened.insert(cause.as_str());
+            }
+            Event::TaskTaken { call, attempt, .. } => {
+                let out = self.shadow.call(*call).map(|call| &call.state);
+                assert!(matches!(out, Some(CallState::Deferred { attempt: out, .. }) if attempt >= out), "I7");
+            }
+            Event::ToolEnded { call, .. } => {
+                let asked = self.shadow.call(*call).is_some_and(|call| call.question().is_some());
+                assert!(!asked, "I7: what is asked about is settled by an answer only");
+            }
+            Event::EvidenceGiven { call, .. } => {
+                assert!(self.shadow.call(*call).is_some_and(Call::is_uncertain), "evidence is for a doubt");
+            }
             Event::CallRequeued { call } => {
                 let facts = self.shadow.call(*call).and_then(|call| call.tool.as_ref());
                 assert!(facts.is_some_and(|facts| facts.repeat.may_repeat()), "what may not be repeated is not");

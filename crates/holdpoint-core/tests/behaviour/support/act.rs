@@ -48,6 +48,7 @@ impl Stage {
                 drop(self.feed(Input::Recovered));
             }
             "move" => self.move_to_another_store(),
+            "worker" => self.worker(rest),
             _ => self.resume_or_tool(line),
         }
     }

@@ -15,9 +15,10 @@
 //! | `ana[finance] allows b seen 1` | with roles; with the arguments that were shown |
 //! | `results: a=ok, b=error:boom` | somebody outside delivers |
 //! | `partly`, `batch`, `batch=1`, `from=p1`, `run=other`, `user=8` | in front of a resume: what it names, what it brings |
+//! | `worker w1 returns a=ok, b#2=ok` | a worker brings results, of an attempt; also `loses a`, `fails a`, `exhausts a`, `late a=ok`, `may not start a (deny)` |
 //! | `at 100`, `timer` | the clock moves; a timer rings |
 //! | `crash`, `cancel`, `retry`, `move` | `move` brings the paused run into another store |
-//! | `? records`, `? messages`, `? events`, `? usage`, `? text`, `? context`, `? owed` | shows something |
+//! | `? records`, `? messages`, `? events`, `? usage`, `? text`, `? context`, `? owed`, `? doubts` | shows something |
 //!
 //! After every line the log is replayed and compared with the live state, and the tally is counted anew.
 
@@ -25,6 +26,7 @@ mod act;
 mod parse;
 mod show;
 mod stage;
+mod workers;
 
 pub(crate) use act::settlement;
 pub(crate) use parse::{arguments, decision, plans};

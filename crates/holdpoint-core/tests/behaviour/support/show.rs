@@ -144,6 +144,7 @@ pub(crate) fn query(run: &Run, what: &str) -> String {
             let counts = (run.model_calls(), run.tool_executions());
             format!("{} + {} tokens, {} model calls, {} executions", usage.input, usage.output, counts.0, counts.1)
         }
+        "doubts" => list(run.calls().iter().filter_map(doubt)),
         "text" => run.text().unwrap_or("no text".to_owned()),
         "status" => run.status().as_str().to_owned(),
         "context" if run.context().is_empty() => "no context".to_owned(),
@@ -154,6 +155,20 @@ pub(crate) fn query(run: &Run, what: &str) -> String {
         })),
         other => panic!("no such question: {other}"),
     }
+}
+
+/// What is known of a call in doubt, and why it is asked about.
+fn doubt(call: &holdpoint_core::Call) -> Option<String> {
+    let question = call.question()?;
+    let doubt = question.doubt.as_ref()?;
+    let worker = doubt.worker.as_deref().map(|worker| format!(" by {worker}")).unwrap_or_default();
+    let late = doubt
+        .evidence
+        .iter()
+        .map(|late| format!(" {}#{}={} at {}", late.worker, late.attempt, late.result.text(), late.at.0 / 1000));
+    let (id, attempt, since) = (&call.id, doubt.attempt, doubt.started_at.0 / 1000);
+    let reason = question.ground.reason.as_deref().unwrap_or_default();
+    Some(format!("{id}#{attempt} {}{worker} at {since}{} ({reason})", doubt.cause.as_str(), late.collect::<String>()))
 }
 
 fn list(parts: impl Iterator<Item = String>) -> String {

@@ -74,6 +74,7 @@ impl Stage {
             ("max_turns", n) => settings.max_turns = n.parse().unwrap(),
             ("max_calls", n) => settings.max_tool_calls_per_turn = n.parse().unwrap(),
             ("parallel_calls", "one") => settings.parallel_tool_calls = ParallelToolCalls::One,
+            ("task_deadline", ms) => settings.task_deadline_ms = Some(ms.parse().unwrap()),
             ("siblings", "run") => settings.siblings = Siblings::Run,
             ("recheck", "off") => settings.recheck_policy = Recheck::Off,
             ("order", "completion") => settings.result_order = ResultOrder::Completion,

@@ -15,5 +15,5 @@ fn the_sample_pauses_for_people_and_for_results() {
 #[test]
 fn the_sample_has_nearly_every_kind_of_event() {
     let names: BTreeSet<&str> = sample().log.iter().map(Event::name).collect();
-    assert!(names.len() >= 22, "only {names:?}");
+    assert!(names.len() >= 25, "only {names:?}");
 }

@@ -1,0 +1,70 @@
+//! What is known of a call that was started and has no result.
+
+use std::sync::Arc;
+
+use crate::{Attempt, Timestamp, ToolResult};
+
+/// What is known of a call whose outcome is unknown.
+#[derive(Clone, Debug)]
+pub struct Doubt {
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// How it came to be unknown.
+    pub cause: DoubtCause,
+    /// The worker that had it, unless the process of the run itself did.
+    pub worker: Option<Arc<str>>,
+    /// The attempt that is in doubt.
+    pub attempt: Attempt,
+    /// Results that came too late to count, in the order in which they came. Bounded by
+    /// [`crate::Limits::EVIDENCE_MAX`].
+    pub evidence: Vec<Evidence>,
+}
+
+/// A result that came too late to count. It tells the person who is asked what may have happened.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// The attempt that it is of.
+    pub attempt: Attempt,
+    /// Who brought it.
+    pub worker: Arc<str>,
+    /// What they brought.
+    pub result: Arc<ToolResult>,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Evidence {
+    /// Whether it says what the other one says; when each came does not matter.
+    pub(crate) fn same_as(&self, other: &Evidence) -> bool {
+        self.attempt == other.attempt && self.worker == other.worker && self.result.same_as(&other.result)
+    }
+}
+
+/// How the outcome of a call came to be unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DoubtCause {
+    /// What ran it, a process or a hook, died between its start and its result.
+    Crashed,
+    /// The worker that had it stopped answering.
+    LeaseLapsed,
+    /// The worker that had it said that it failed after it had started.
+    WorkerFailed,
+    /// It was started as often as it may be.
+    OutOfAttempts,
+}
+
+impl DoubtCause {
+    /// Every cause.
+    pub const ALL: [DoubtCause; 4] =
+        [DoubtCause::Crashed, DoubtCause::LeaseLapsed, DoubtCause::WorkerFailed, DoubtCause::OutOfAttempts];
+
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DoubtCause::Crashed => "crashed",
+            DoubtCause::LeaseLapsed => "lease_lapsed",
+            DoubtCause::WorkerFailed => "worker_failed",
+            DoubtCause::OutOfAttempts => "out_of_attempts",
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! A worker had a call and brings no result, and nobody else may simply do it again.
+
+use std::sync::Arc;
+
+use crate::{Attempt, Call, CallIndex, CallState, Event, LossCause, Rejection, Run, Timestamp, Turn};
+
+/// A task without a result.
+#[derive(Clone, Debug)]
+pub struct TaskLost {
+    /// The turn of the call.
+    pub turn: Turn,
+    /// Its place in the turn.
+    pub call: CallIndex,
+    /// The attempt that was lost.
+    pub attempt: Attempt,
+    /// Who had it.
+    pub worker: Arc<str>,
+    /// Since when.
+    pub since: Timestamp,
+    /// How it was lost.
+    pub cause: LossCause,
+}
+
+pub(super) fn decide(run: &Run, lost: TaskLost, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+    let TaskLost { turn, call, attempt, worker, since, cause } = lost;
+    let resumed = run.expect_task((turn, call, attempt))?;
+    let taken = Event::TaskTaken { call, attempt, worker, at: since };
+    // Doing it again would be allowed and is too late: there is nothing to ask.
+    let too_late = run.call(call).is_some_and(|call| may_repeat(call) && is_overdue(call, now));
+    let outcome =
+        if too_late { Event::CallExpired { call } } else { Event::CallDoubted { call, cause: cause.doubt() } };
+    Ok(vec![resumed, taken, outcome])
+}
+
+fn may_repeat(call: &Call) -> bool {
+    call.tool.as_ref().is_some_and(|facts| facts.repeat.may_repeat())
+}
+
+/// Whether a call that was handed out is past its deadline.
+pub(super) fn is_overdue(call: &Call, now: Timestamp) -> bool {
+    matches!(call.state, CallState::Deferred { deadline: Some(deadline), .. } if deadline <= now)
+}

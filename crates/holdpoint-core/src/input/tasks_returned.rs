@@ -1,0 +1,85 @@
+//! Workers brought results of calls that were handed out. Any number of them, in any order, in one step.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::planted::{self, Bug};
+use crate::{Attempt, CallIndex, CallState, Event, Phase, Rejection, Run, Settlement, StopReason, Timestamp, Turn};
+
+/// Results of workers.
+#[derive(Clone, Debug)]
+pub struct TasksReturned {
+    /// In the order in which they are recorded.
+    pub tasks: Vec<TaskReturned>,
+}
+
+/// The result of one task.
+#[derive(Clone, Debug)]
+pub struct TaskReturned {
+    /// The turn of the call.
+    pub turn: Turn,
+    /// Its place in the turn.
+    pub call: CallIndex,
+    /// The attempt that ended.
+    pub attempt: Attempt,
+    /// Who had it.
+    pub worker: Arc<str>,
+    /// Since when.
+    pub since: Timestamp,
+    /// How it ended.
+    pub settlement: Settlement,
+}
+
+pub(super) fn decide(run: &Run, returned: TasksReturned, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+    let reason = match run.phase {
+        Phase::Paused(reason) => reason,
+        Phase::Ended(StopReason::Cancelled) => return Err(Rejection::RunCancelled),
+        Phase::New | Phase::Between | Phase::Working(_) | Phase::Failed(..) | Phase::Ended(_) => {
+            return Err(Rejection::NotExpected { input: "tasks_returned" });
+        }
+    };
+    let mut seen = HashSet::new();
+    let mut events = Vec::with_capacity(1 + 2 * returned.tasks.len());
+    events.push(Event::Resumed { pause: run.pauses, reason });
+    // Questions expire at whatever comes next. What workers had in hand was done in time: a lease ends at the deadline.
+    let expired = run.expired(now);
+    events.extend(expired.into_iter().map(|call| Event::CallExpired { call }));
+    let before = events.len();
+    for task in returned.tasks {
+        let TaskReturned { turn, call, attempt, worker, since, settlement } = task;
+        if run.has_task(turn, call, attempt) && seen.insert(call) {
+            events.push(Event::TaskTaken { call, attempt, worker, at: since });
+            events.push(Event::ToolEnded { call, settlement });
+        }
+    }
+    Ok(if events.len() == before { Vec::new() } else { events })
+}
+
+impl Run {
+    /// Whether this attempt is of the call as it is handed out now. The queue counts on from the attempt that was
+    /// handed out, so that a higher one is of the same task and a lower one of an earlier task.
+    pub(super) fn has_task(&self, turn: Turn, index: CallIndex, taken: Attempt) -> bool {
+        let call = self.call(index).filter(|_| turn == self.turn);
+        match call.map(|call| &call.state) {
+            Some(CallState::Deferred { attempt, .. }) => taken >= *attempt || planted::active(Bug::AcceptOldAttempt),
+            _ => false,
+        }
+    }
+
+    /// The pause that a task of this call belongs to.
+    pub(super) fn expect_task(&self, key: (Turn, CallIndex, Attempt)) -> Result<Event, Rejection> {
+        let (turn, call, attempt) = key;
+        match self.phase {
+            Phase::Ended(StopReason::Cancelled) => Err(Rejection::RunCancelled),
+            Phase::Paused(reason) if self.has_task(turn, call, attempt) => {
+                Ok(Event::Resumed { pause: self.pauses, reason })
+            }
+            Phase::Paused(_)
+            | Phase::New
+            | Phase::Between
+            | Phase::Working(_)
+            | Phase::Failed(..)
+            | Phase::Ended(_) => Err(Rejection::LeaseLost),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What becomes of a task whose worker brings no result.
+
+use crate::planted::{self, Bug};
+use crate::{Attempt, DoubtCause, Repeat};
+
+/// The wait before a task is handed out for the second time. It doubles with each attempt.
+pub const TASK_RETRY_DELAY_MS: u64 = 1_000;
+/// The longest wait before a task is handed out again.
+pub const TASK_RETRY_DELAY_MS_MAX: u64 = 60_000;
+
+/// How a worker came to bring no result of a task that it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LossCause {
+    /// It stopped answering.
+    LeaseLapsed,
+    /// It said that it failed after it had started.
+    WorkerFailed,
+    /// However it came: the task was started as often as it may be.
+    OutOfAttempts,
+}
+
+impl LossCause {
+    /// Every cause.
+    pub const ALL: [LossCause; 3] = [LossCause::LeaseLapsed, LossCause::WorkerFailed, LossCause::OutOfAttempts];
+
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        self.doubt().as_str()
+    }
+
+    /// What it means for the outcome of the call.
+    pub fn doubt(self) -> DoubtCause {
+        match self {
+            LossCause::LeaseLapsed => DoubtCause::LeaseLapsed,
+            LossCause::WorkerFailed => DoubtCause::WorkerFailed,
+            LossCause::OutOfAttempts => DoubtCause::OutOfAttempts,
+        }
+    }
+}
+
+/// What to do about a task whose worker brings no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterLoss {
+    /// Anybody may have it again, after a while.
+    Retry {
+        /// How long to wait.
+        delay_ms: u64,
+    },
+    /// A person must be asked, for this reason.
+    Ask(LossCause),
+}
+
+/// Decides about a task whose worker brings no result: how often it was started, and how often it may be. What may not
+/// be repeated is asked about as if the lease lapsed; whoever knows better how it was lost says so.
+pub fn task_loss(repeat: Repeat, attempts: Attempt, attempts_max: Attempt) -> AfterLoss {
+    if !repeat.may_repeat() && !planted::active(Bug::RetryNever) {
+        return AfterLoss::Ask(LossCause::LeaseLapsed);
+    }
+    if attempts >= attempts_max {
+        return AfterLoss::Ask(LossCause::OutOfAttempts);
+    }
+    let doublings = attempts.0.saturating_sub(1).min(16);
+    AfterLoss::Retry { delay_ms: (TASK_RETRY_DELAY_MS << doublings).min(TASK_RETRY_DELAY_MS_MAX) }
+}
