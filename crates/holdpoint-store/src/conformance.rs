@@ -1,23 +1,37 @@
 //! What every store must do, as checks that every store runs.
 //!
-//! Each rule is a function that takes a fresh, empty store and says what is wrong, if anything is. In the tests of a
-//! store, [`store_conformance_tests!`](crate::store_conformance_tests) makes one test per rule; [`check_all`] runs them
-//! in a loop.
+//! Each rule is a function that takes a [`Fixture`] with a fresh, empty store and says what is wrong, if anything is. In
+//! the tests of a store, [`store_conformance_tests!`](crate::store_conformance_tests) makes one test per rule;
+//! [`check_all`] runs them in a loop.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use holdpoint_store::{MemoryStore, Store, conformance};
+//! use holdpoint_store::{ManualClock, MemoryStore, conformance};
+//!
+//! async fn fixture() -> conformance::Fixture {
+//!     let clock = Arc::new(ManualClock::default());
+//!     conformance::Fixture::new(Arc::new(MemoryStore::with_clock(clock.clone())), clock)
+//! }
 //!
 //! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
-//! let made = conformance::check_all(async || Arc::new(MemoryStore::new()) as Arc<dyn Store>).await;
-//! assert_eq!(made, Ok(()));
+//! assert_eq!(conformance::check_all(fixture).await, Ok(()));
 //! # });
 //! ```
 
+mod claims;
 mod commits;
+mod desk;
+mod fences;
 mod finding;
+mod fixture;
+mod guards;
+mod lasting;
+mod leasing;
+mod pruning;
 mod reading;
+mod results;
 mod waiting;
+mod watching;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,21 +40,58 @@ use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use crate::{HeadUpdate, Store, Transition};
 
+pub use claims::{
+    a_commit_says_who_holds_the_run, a_held_run_is_claimed_when_its_lease_lapsed,
+    claims_are_of_some_agents_and_limited, of_racing_claims_each_run_goes_to_one, only_running_runs_are_claimed,
+    only_the_holder_renews_a_lease,
+};
 pub use commits::{
     a_commit_at_zero_creates_the_run, a_commit_on_an_unknown_run_is_stale, a_refused_transition_writes_nothing,
     a_stale_commit_changes_nothing, of_racing_commits_exactly_one_wins, of_racing_creations_exactly_one_wins,
-    readers_see_whole_transitions_only,
+    readers_see_whole_transitions_only, the_same_commit_again_is_stale, two_writers_make_one_history,
+};
+pub use fences::{
+    a_heartbeat_answers_each_lease_in_order, a_heartbeat_prolongs_the_lease, a_lapsed_lease_can_be_held_again,
+    a_reopened_task_has_new_fences, a_task_given_back_unstarted_is_there_at_once,
+    a_task_to_be_retried_comes_back_later, an_old_lease_changes_nothing, lapsed_leases_are_named,
 };
 pub use finding::{
     a_cursor_of_nobody_is_refused, deadlines_that_passed_are_due, lists_are_filtered, lists_come_in_pages,
-    lists_have_the_newest_first,
+    lists_have_the_newest_first, only_runs_of_the_agents_are_due,
+};
+pub use fixture::Fixture;
+pub use guards::{
+    a_lost_lease_creates_no_run, a_lost_lease_leaves_the_hold_alone, a_lost_lease_undoes_the_whole_transition,
+    a_stale_commit_leaves_the_queue_alone, a_task_opened_again_replaces_the_other, closing_asks_what_its_guard_says,
+};
+pub use lasting::{
+    lists_are_whole_while_runs_are_added, tasks_of_different_calls_are_kept_apart, ten_thousand_runs_are_all_found,
+    what_was_committed_is_there_after_reopening,
+};
+pub use leasing::{
+    a_lease_ends_at_the_deadline_of_its_task, a_leased_task_is_not_leased_again, a_worker_gets_only_what_it_asked_for,
+    an_opened_task_is_leased_as_it_was_opened, leases_are_never_more_or_longer_than_allowed,
+    racing_workers_never_get_the_same_task, tasks_are_listed_in_pages, the_first_available_task_is_leased_first,
+};
+pub use pruning::{
+    a_pruned_run_leaves_nothing_behind, nobody_waits_for_a_pruned_run, only_runs_that_are_over_are_pruned,
+    pruning_is_by_age_and_tenant,
 };
 pub use reading::{
-    a_head_is_what_the_last_commit_said, an_unknown_run_is_not_found, loading_goes_on_after_what_is_known,
-    records_come_back_as_they_went_in, records_keep_their_moments, the_clock_never_goes_back,
+    a_head_is_what_the_last_commit_said, a_tail_starts_at_any_record, an_unknown_run_is_not_found,
+    audit_rows_come_back_in_order, loading_goes_on_after_what_is_known, records_come_back_as_they_went_in,
+    records_keep_their_moments, the_clock_never_goes_back,
+};
+pub use results::{
+    a_task_with_a_result_is_not_leased_again, arrivals_are_of_paused_runs, closing_takes_the_result_away,
+    delivering_twice_is_delivering_once, results_wait_in_the_order_of_their_arrival,
 };
 pub use waiting::{
     everybody_who_waits_is_woken, waiting_ends_at_the_next_commit, waiting_for_the_past_is_over_at_once,
+};
+pub use watching::{
+    a_free_run_wakes_those_who_wait_for_runs, a_result_wakes_those_who_wait_for_runs,
+    a_task_wakes_those_who_wait_for_tasks,
 };
 
 /// What a rule found: nothing, or a sentence.
@@ -60,13 +111,18 @@ macro_rules! with_store_rules {
             of_racing_commits_exactly_one_wins,
             of_racing_creations_exactly_one_wins,
             readers_see_whole_transitions_only,
+            the_same_commit_again_is_stale,
+            two_writers_make_one_history,
             a_cursor_of_nobody_is_refused,
             deadlines_that_passed_are_due,
             lists_are_filtered,
             lists_come_in_pages,
             lists_have_the_newest_first,
+            only_runs_of_the_agents_are_due,
             a_head_is_what_the_last_commit_said,
+            a_tail_starts_at_any_record,
             an_unknown_run_is_not_found,
+            audit_rows_come_back_in_order,
             loading_goes_on_after_what_is_known,
             records_come_back_as_they_went_in,
             records_keep_their_moments,
@@ -74,20 +130,84 @@ macro_rules! with_store_rules {
             everybody_who_waits_is_woken,
             waiting_ends_at_the_next_commit,
             waiting_for_the_past_is_over_at_once,
+            a_lost_lease_creates_no_run,
+            a_lost_lease_leaves_the_hold_alone,
+            a_lost_lease_undoes_the_whole_transition,
+            a_stale_commit_leaves_the_queue_alone,
+            a_task_opened_again_replaces_the_other,
+            closing_asks_what_its_guard_says,
+            a_lease_ends_at_the_deadline_of_its_task,
+            a_leased_task_is_not_leased_again,
+            a_worker_gets_only_what_it_asked_for,
+            an_opened_task_is_leased_as_it_was_opened,
+            leases_are_never_more_or_longer_than_allowed,
+            racing_workers_never_get_the_same_task,
+            tasks_are_listed_in_pages,
+            the_first_available_task_is_leased_first,
+            a_heartbeat_answers_each_lease_in_order,
+            a_heartbeat_prolongs_the_lease,
+            a_lapsed_lease_can_be_held_again,
+            a_reopened_task_has_new_fences,
+            a_task_given_back_unstarted_is_there_at_once,
+            a_task_to_be_retried_comes_back_later,
+            an_old_lease_changes_nothing,
+            lapsed_leases_are_named,
+            a_task_with_a_result_is_not_leased_again,
+            arrivals_are_of_paused_runs,
+            closing_takes_the_result_away,
+            delivering_twice_is_delivering_once,
+            results_wait_in_the_order_of_their_arrival,
+            a_commit_says_who_holds_the_run,
+            a_held_run_is_claimed_when_its_lease_lapsed,
+            claims_are_of_some_agents_and_limited,
+            of_racing_claims_each_run_goes_to_one,
+            only_running_runs_are_claimed,
+            only_the_holder_renews_a_lease,
+            a_free_run_wakes_those_who_wait_for_runs,
+            a_result_wakes_those_who_wait_for_runs,
+            a_task_wakes_those_who_wait_for_tasks,
+            a_pruned_run_leaves_nothing_behind,
+            nobody_waits_for_a_pruned_run,
+            only_runs_that_are_over_are_pruned,
+            pruning_is_by_age_and_tenant,
+            lists_are_whole_while_runs_are_added,
+            tasks_of_different_calls_are_kept_apart,
+            ten_thousand_runs_are_all_found,
+            what_was_committed_is_there_after_reopening,
         }
     };
 }
 
-/// Makes one test per rule. The expression makes a fresh, empty `Arc<dyn Store>` and may await. The tests need `tokio`
-/// with `macros` and `rt-multi-thread`.
+/// Makes one test per rule. The expression makes a [`Fixture`](crate::conformance::Fixture) with a fresh, empty store, is
+/// evaluated once per test, and may await. The tests need `tokio` with `macros` and `rt-multi-thread`.
+///
+/// The store must go by the clock of the fixture: the rules move it to let leases lapse. A durable store says how it is
+/// opened again; what must outlive the store, such as a temporary folder or a scratch database, goes to `keeping`.
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use holdpoint_store::{MemoryStore, Store};
+/// # use holdpoint_store::{ManualClock, MemoryStore, Store};
+/// # type Folder = (); type Durable = MemoryStore;
+/// # async fn open(_: &Folder, clock: &Arc<ManualClock>) -> Arc<dyn Store> { Arc::new(Durable::with_clock(clock.clone())) }
 /// mod conformance {
-///     use super::*;
-///     holdpoint_store::store_conformance_tests!(Arc::new(MemoryStore::new()) as Arc<dyn Store>);
+///     # use super::*;
+///     use holdpoint_store::conformance::Fixture;
+///
+///     async fn fixture() -> Fixture {
+///         let (folder, clock) = (Arc::new(Folder::default()), Arc::new(ManualClock::default()));
+///         let store = open(&folder, &clock).await;
+///         let (again, by) = (folder.clone(), clock.clone());
+///         Fixture::new(store, clock)
+///             .reopening(move || {
+///                 let (folder, clock) = (again.clone(), by.clone());
+///                 async move { open(&folder, &clock).await }
+///             })
+///             .keeping(folder)
+///     }
+///
+///     holdpoint_store::store_conformance_tests!(fixture().await);
 /// }
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! store_conformance_tests {
@@ -95,8 +215,8 @@ macro_rules! store_conformance_tests {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $rule() {
-                let store = $make;
-                if let Err(problem) = $crate::conformance::$rule(store).await {
+                let fixture: $crate::conformance::Fixture = $make;
+                if let Err(problem) = $crate::conformance::$rule(fixture).await {
                     panic!("{problem}");
                 }
             }
@@ -114,7 +234,7 @@ macro_rules! check_each {
 }
 
 /// Runs every rule, each on a store of its own. Stops at the first that is broken and names it.
-pub async fn check_all(make: impl AsyncFn() -> Arc<dyn Store>) -> Checked {
+pub async fn check_all(make: impl AsyncFn() -> Fixture) -> Checked {
     crate::with_store_rules! { check_each, (make) }
     Ok(())
 }
@@ -125,6 +245,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A moment that the rules count from. Durable moments come from the store's clock; the rules need known ones.
 const START: Timestamp = Timestamp(1_700_000_000_000_000);
 
+/// A revision.
+fn at(revision: u64) -> Revision {
+    Revision(revision)
+}
+
+/// The agents without a name.
+fn nameless() -> [Arc<str>; 1] {
+    ["".into()]
+}
+
 /// A transition with these records.
 fn step(records: &[&[u8]]) -> Transition {
     step_at(records, START)
@@ -132,12 +262,12 @@ fn step(records: &[&[u8]]) -> Transition {
 
 fn step_at(records: &[&[u8]], at: Timestamp) -> Transition {
     let records = records.iter().map(|record| record.to_vec()).collect();
-    Transition { records, head: HeadUpdate::new(Status::Running), at }
+    Transition::new(records, HeadUpdate::new(Status::Running), at)
 }
 
 /// Creates a run with one record and this head.
 async fn create(store: &Arc<dyn Store>, run: &RunId, head: HeadUpdate) -> Checked {
-    let transition = Transition { records: vec![b"first".to_vec()], head, at: START };
+    let transition = Transition::new(vec![b"first".to_vec()], head, START);
     let made = store.commit(run, Revision(0), transition).await;
     expect(matches!(made, Ok(Revision(1))), || format!("creating `{run}` gave {made:?}, not revision 1"))
 }

@@ -5,6 +5,8 @@ use std::error::Error;
 use holdpoint_core::{Code, Revision, RunId};
 use thiserror::Error;
 
+use crate::StoreFault;
+
 /// Why something could not be read.
 #[derive(Debug, Error)]
 pub enum StoreError {
@@ -26,9 +28,33 @@ pub enum StoreError {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
+    /// The store failed for a reason that people can do something about.
+    #[error("the store failed to {doing}: {fault}")]
+    Fault {
+        /// The reason.
+        fault: StoreFault,
+        /// What it was doing.
+        doing: &'static str,
+        /// The cause.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
 }
 
 impl StoreError {
+    /// A failure whose reason is known.
+    pub fn fault(fault: StoreFault, doing: &'static str, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Fault { fault, doing, cause: cause.into() }
+    }
+
+    /// Whether the same may work a little later.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            StoreError::Fault { fault, .. } => fault.may_pass(),
+            StoreError::NotFound { .. } | StoreError::InvalidCursor | StoreError::Failed { .. } => false,
+        }
+    }
+
     /// A failure with its cause.
     pub fn failed(doing: &'static str, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Failed { doing, cause: cause.into() }
@@ -40,6 +66,7 @@ impl StoreError {
             StoreError::NotFound { .. } => Code::ContinuationNotFound,
             StoreError::InvalidCursor => Code::NotExpected,
             StoreError::Failed { .. } => Code::StoreFailed,
+            StoreError::Fault { fault, .. } => fault.code(),
         }
     }
 
@@ -49,6 +76,7 @@ impl StoreError {
             StoreError::NotFound { .. } => Some("is this the store that the run was started with?"),
             StoreError::InvalidCursor => Some("start the list again without a cursor"),
             StoreError::Failed { .. } => None,
+            StoreError::Fault { fault, .. } => Some(fault.hint()),
         }
     }
 }
@@ -62,6 +90,9 @@ pub enum CommitError {
         /// Where the run is.
         current: Revision,
     },
+    /// A task that it closes is not as it must be: the lease is not the current one. Nothing changed.
+    #[error("the lease of the task is not the current one")]
+    LeaseLost,
     /// No store takes such a transition. Nothing changed.
     #[error("the transition cannot be stored: {0}")]
     Invalid(TransitionProblem),
@@ -75,6 +106,7 @@ impl CommitError {
     pub fn code(&self) -> Code {
         match self {
             CommitError::Stale { .. } => Code::StaleContinuation,
+            CommitError::LeaseLost => Code::LeaseLost,
             CommitError::Invalid(_) => Code::StoreFailed,
             CommitError::Store(error) => error.code(),
         }
@@ -84,6 +116,7 @@ impl CommitError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             CommitError::Stale { .. } => Some("load the run again and decide anew"),
+            CommitError::LeaseLost => Some("somebody else has the task by now, or nobody needs it any more"),
             CommitError::Invalid(_) => None,
             CommitError::Store(error) => error.hint(),
         }
@@ -105,6 +138,12 @@ pub enum TransitionProblem {
     /// A record above [`crate::RECORD_BYTES_MAX`].
     #[error("a record has `{bytes}` bytes, more than `{max}`", max = crate::RECORD_BYTES_MAX)]
     RecordTooLarge {
+        /// How large.
+        bytes: usize,
+    },
+    /// More than [`crate::TRANSITION_BYTES_MAX`] in all.
+    #[error("it has `{bytes}` bytes, more than `{max}`", max = crate::TRANSITION_BYTES_MAX)]
+    TooLarge {
         /// How large.
         bytes: usize,
     },

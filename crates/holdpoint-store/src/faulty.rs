@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use holdpoint_core::{Revision, RunId, Timestamp};
+use holdpoint_core::{Revision, RunId};
 
-use crate::{CommitError, Head, Record, RunFilter, RunPage, Store, StoreError, Transition};
+use crate::{CommitError, Record, Store, StoreError, StoreLayer, Transition};
 
 /// Wraps a store and fails the commits that it was told to fail.
 pub struct FaultyStore {
@@ -76,7 +76,11 @@ impl FaultyStore {
 }
 
 #[async_trait]
-impl Store for FaultyStore {
+impl StoreLayer for FaultyStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         match self.next_commit() {
             None => self.inner.commit(run, at, transition).await,
@@ -93,25 +97,5 @@ impl Store for FaultyStore {
             return Err(StoreError::failed("load the run", "fault"));
         }
         self.inner.load(run, after).await
-    }
-
-    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        self.inner.head(run).await
-    }
-
-    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
-        self.inner.list(filter).await
-    }
-
-    async fn due(&self, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
-        self.inner.due(at, limit).await
-    }
-
-    async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
-        self.inner.changed(run, after).await
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
     }
 }

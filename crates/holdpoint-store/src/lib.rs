@@ -2,23 +2,39 @@
 //!
 //! A store keeps, per run, an append-only list of records and a small [`Head`] that lists and timers need. It never
 //! reads a record: what is in it is the codec's business. [`Store`] says what every store promises, [`conformance`]
-//! checks it, [`MemoryStore`] is the first one, and [`FaultyStore`] breaks any of them on purpose.
+//! checks it, [`MemoryStore`] is the first one, [`StoreLayer`] is for stores around others, and [`FaultyStore`] is one of
+//! those: it breaks any store on purpose.
 
 mod clock;
 pub mod conformance;
 mod error;
+mod fault;
 mod faulty;
+mod layer;
+mod lease;
 mod memory;
+pub mod packed;
+mod prune;
 mod run_list;
 mod store;
+mod task;
 mod transition;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{CommitError, StoreError, TransitionProblem};
+pub use fault::StoreFault;
 pub use faulty::{FaultPoint, FaultyStore};
+pub use layer::StoreLayer;
+pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, OwnerId};
 pub use memory::MemoryStore;
+pub use prune::{PRUNE_LIMIT_MAX, PruneRequest};
 pub use run_list::{Cursor, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, RunFilter, RunPage};
-pub use store::{DUE_LIMIT_MAX, Store};
+pub use store::{DUE_LIMIT_MAX, Store, Topic};
+pub use task::{
+    DeliveredTask, Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask,
+    Release, TaskChange, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage, TaskState,
+};
 pub use transition::{
-    Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_RECORDS_MAX, Transition,
+    AuditRow, Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_BYTES_MAX,
+    TRANSITION_RECORDS_MAX, Transition,
 };

@@ -1,22 +1,30 @@
 //! Runs in the memory of this process. They end with it.
 
 mod entry;
+mod holds;
 mod log;
+mod owners;
+mod queue;
+mod runs;
 mod table;
 #[cfg(test)]
 mod tests;
 mod waiters;
+mod work;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use holdpoint_core::{Revision, RunId, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use tokio::sync::watch;
 
 use crate::{
-    Clock, CommitError, DUE_LIMIT_MAX, Head, Record, RunFilter, RunPage, Store, StoreError, SystemClock, Transition,
+    Agents, AuditRow, ClaimRequest, Clock, CommitError, DUE_LIMIT_MAX, DeliveredTask, Head, Hold, LeaseRequest,
+    LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, SystemClock,
+    TaskFilter, TaskHead, TaskLease, TaskPage, Topic, Transition,
 };
-use table::{Moved, Table};
+use table::{Moved, Table, Wanted};
 
 /// The store without a disk: for programs that need nothing after they ended, and for tests.
 ///
@@ -77,7 +85,8 @@ impl fmt::Debug for MemoryStore {
 impl Store for MemoryStore {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         transition.check(run).map_err(CommitError::Invalid)?;
-        self.table().commit(run, at, &transition)
+        let now = self.now();
+        self.table().commit(&Wanted { run, at, step: &transition, now })
     }
 
     async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
@@ -92,8 +101,8 @@ impl Store for MemoryStore {
         self.table().list(filter)
     }
 
-    async fn due(&self, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
-        Ok(self.table().due(at, limit.min(DUE_LIMIT_MAX)))
+    async fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.table().due(agents, at, limit.min(DUE_LIMIT_MAX)))
     }
 
     async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
@@ -104,6 +113,79 @@ impl Store for MemoryStore {
             };
             waiter.woken().await;
         }
+    }
+
+    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        Ok(self.table().audit(run))
+    }
+
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
+        let now = self.now();
+        Ok(self.table().renew(run, hold, now))
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        let now = self.now();
+        Ok(self.table().claim(request, now))
+    }
+
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        let now = self.now();
+        Ok(self.table().lease(request, now))
+    }
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        let now = self.now();
+        let mut table = self.table();
+        Ok(leases.iter().map(|lease| table.heartbeat(lease, lease_ms, now)).collect())
+    }
+
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+        let mut table = self.table();
+        let state = table.deliver(lease, result);
+        if state == LeaseState::Held {
+            table.notify(Topic::Runs);
+        }
+        Ok(state)
+    }
+
+    async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        Ok(self.table().delivered(run))
+    }
+
+    async fn arrivals(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.table().arrivals(agents, limit.min(DUE_LIMIT_MAX)))
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        let now = self.now();
+        let mut table = self.table();
+        let state = table.release(lease, how, now);
+        if state == LeaseState::Held {
+            table.notify(Topic::Tasks);
+        }
+        Ok(state)
+    }
+
+    async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError> {
+        let now = self.now();
+        Ok(self.table().lapsed(agents, now, limit.min(DUE_LIMIT_MAX)))
+    }
+
+    async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        Ok(self.table().task(key))
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+        self.table().tasks(filter)
+    }
+
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.table().prune(request))
+    }
+
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.table().watch(topic)
     }
 
     fn now(&self) -> Timestamp {

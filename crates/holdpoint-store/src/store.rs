@@ -1,12 +1,26 @@
 //! The contract that every store keeps.
 
 use async_trait::async_trait;
-use holdpoint_core::{Revision, RunId, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use tokio::sync::watch;
 
-use crate::{CommitError, Head, Record, RunFilter, RunPage, StoreError, Transition};
+use crate::{
+    Agents, AuditRow, ClaimRequest, CommitError, DeliveredTask, Head, Hold, LeaseRequest, LeaseState, LeasedTask,
+    PruneRequest, Record, Release, RunFilter, RunPage, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage,
+    Transition,
+};
 
-/// How many runs [`Store::due`] names at most, whatever was asked for.
+/// How many runs or tasks [`Store::due`] and [`Store::lapsed`] name at most, whatever was asked for.
 pub const DUE_LIMIT_MAX: usize = 1_000;
+
+/// What somebody who looks after a store waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Topic {
+    /// A task may be there to lease.
+    Tasks,
+    /// A run may be there to claim, or may have paused or have results to take.
+    Runs,
+}
 
 /// Where runs are kept.
 ///
@@ -16,12 +30,15 @@ pub const DUE_LIMIT_MAX: usize = 1_000;
 /// 3. What a commit acknowledged survives whatever the store says it survives: for a durable store that is a crash at
 ///    any later moment.
 /// 4. Of those who write onto the same revision exactly one succeeds, so a run has one history.
+/// 5. A lease names one holder and lapses by itself. What the holder of an earlier lease of a task delivers is
+///    [`CommitError::LeaseLost`], never merged.
 ///
-/// The revision of a run is the number of its records. A run that nobody committed to is at revision 0.
+/// The revision of a run is the number of its records. A run that nobody committed to is at revision 0. Lease times are
+/// those of the store's own clock.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Writes all of `transition` or nothing, and only if the run is still at `at`. Returns `at` plus the number of
-    /// records. Committing at revision 0 creates the run.
+    /// Writes all of `transition` or nothing, and only if the run is still at `at` and the tasks that it closes are as it
+    /// says. Returns `at` plus the number of records. Committing at revision 0 creates the run.
     ///
     /// After [`CommitError::Store`] it is not known whether the transition was written: ask [`Store::head`].
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError>;
@@ -36,11 +53,61 @@ pub trait Store: Send + Sync + 'static {
     /// One page of the runs that the filter lets through, the last created first.
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError>;
 
-    /// The runs whose deadline is not after `at`, the earliest first: at most `limit` and at most [`DUE_LIMIT_MAX`].
-    async fn due(&self, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError>;
+    /// The runs of these agents whose deadline is not after `at`, the earliest first: at most `limit` and at most
+    /// [`DUE_LIMIT_MAX`].
+    async fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError>;
 
-    /// Waits until the run has more than `after` records and returns how many it has. Dropping the future stops waiting.
+    /// Waits until the run has more than `after` records and returns how many it has. [`StoreError::NotFound`] when there is
+    /// no such run, or no more. Dropping the future stops waiting.
     async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError>;
+
+    /// What the transitions of a run left in the audit log, in order. Empty for a run that is not there.
+    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError>;
+
+    /// Prolongs the lease of a run that this owner holds, or that nobody does.
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError>;
+
+    /// Takes runs of these agents that are to go on and whose lease lapsed or that nobody holds, those that wait longest
+    /// first. Of those who claim at the same time each run goes to one. The revision does not change: whoever takes a run
+    /// over says so by a commit.
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError>;
+
+    /// Takes tasks that wait, the first available first within a tool. Each gets a new fence, and its attempt counts. A task
+    /// past its deadline is not leased, and neither is one whose lease lapsed: what becomes of it must be decided first.
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError>;
+
+    /// Prolongs leases of tasks, never beyond the deadline of the task. A lease that lapsed and that nobody else took is
+    /// held again. One answer per lease, in order.
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError>;
+
+    /// Keeps the result of a task until the run takes it. From then on nobody leases the task again; it is there until a
+    /// commit closes it. Delivering again under the same lease is [`LeaseState::Held`] and the first result stays.
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError>;
+
+    /// The results that wait to be taken by this run, the first delivered first.
+    async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError>;
+
+    /// The runs of these agents that are paused and have results to take, at most `limit` and at most [`DUE_LIMIT_MAX`].
+    async fn arrivals(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError>;
+
+    /// Gives a task back.
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError>;
+
+    /// The tasks of these agents whose lease lapsed, the longest ago first: at most `limit` and at most [`DUE_LIMIT_MAX`].
+    async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError>;
+
+    /// What is known of a task, or nothing when there is no such task.
+    async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError>;
+
+    /// One page of the tasks that the filter lets through, the first opened first.
+    async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError>;
+
+    /// Removes runs that are over, with everything that belongs to them, and says which.
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError>;
+
+    /// Changes whenever something of this topic may be there to take, in this process or, soon after, in another. Changes
+    /// may be lost and may come without a cause: it wakes, and does not tell.
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64>;
 
     /// The moment, by the clock of everything durable. Never goes backwards.
     fn now(&self) -> Timestamp;

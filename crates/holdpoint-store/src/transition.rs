@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use holdpoint_core::{ContinuationId, Revision, RunId, Status, Timestamp};
 
-use crate::TransitionProblem;
+use crate::{Hold, TaskChange, TransitionProblem};
 
 /// The largest record.
 pub const RECORD_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most records of one transition: far above what the largest turn makes.
 pub const TRANSITION_RECORDS_MAX: usize = 100_000;
+/// The most bytes of one transition: records, tasks and audit together.
+pub const TRANSITION_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// The longest run id.
 pub const RUN_ID_BYTES_MAX: usize = 256;
 
@@ -22,9 +24,20 @@ pub struct Transition {
     pub head: HeadUpdate,
     /// When it happened. Every record of it carries this moment.
     pub at: Timestamp,
+    /// Who drives the run afterwards. Nobody: a run that is to go on can be claimed at once.
+    pub hold: Option<Hold>,
+    /// What happens to the queue.
+    pub tasks: Vec<TaskChange>,
+    /// Who decided and did what, for the audit log. Never arguments or results.
+    pub audit: Option<Vec<u8>>,
 }
 
 impl Transition {
+    /// Records and a head; nobody holds the run, and the queue stays as it is.
+    pub fn new(records: Vec<Vec<u8>>, head: HeadUpdate, at: Timestamp) -> Self {
+        Self { records, head, at, hold: None, tasks: Vec::new(), audit: None }
+    }
+
     /// Whether any store could take it: not empty, within the limits, and about this run only.
     pub fn check(&self, run: &RunId) -> Result<(), TransitionProblem> {
         let id_bytes = run.as_str().len();
@@ -40,10 +53,30 @@ impl Transition {
         if let Some(record) = self.records.iter().find(|record| record.len() > RECORD_BYTES_MAX) {
             return Err(TransitionProblem::RecordTooLarge { bytes: record.len() });
         }
+        let bodies = self.tasks.iter().filter_map(|change| match change {
+            TaskChange::Open(opening) => Some(&opening.body),
+            TaskChange::Close { .. } => None,
+        });
+        if let Some(body) = bodies.chain(&self.audit).find(|body| body.len() > RECORD_BYTES_MAX) {
+            return Err(TransitionProblem::RecordTooLarge { bytes: body.len() });
+        }
+        let bytes = self.bytes();
+        if bytes > TRANSITION_BYTES_MAX {
+            return Err(TransitionProblem::TooLarge { bytes });
+        }
         match &self.head.continuation {
             Some(continuation) if continuation.run != *run => Err(TransitionProblem::ForeignContinuation),
             _ => Ok(()),
         }
+    }
+
+    fn bytes(&self) -> usize {
+        let tasks = self.tasks.iter().map(|change| match change {
+            TaskChange::Open(opening) => opening.body.len(),
+            TaskChange::Close { .. } => 0,
+        });
+        let records: usize = self.records.iter().map(Vec::len).sum();
+        records + tasks.sum::<usize>() + self.audit.as_ref().map_or(0, Vec::len)
     }
 }
 
@@ -98,6 +131,24 @@ pub struct Head {
     pub created_at: Timestamp,
     /// The moment of its last transition.
     pub updated_at: Timestamp,
+}
+
+/// What one transition left in the audit log.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AuditRow {
+    /// The revision of the run after the transition.
+    pub revision: Revision,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What the codec wrote.
+    pub body: Arc<[u8]>,
+}
+
+/// Shows the size only.
+impl fmt::Debug for AuditRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AuditRow({} at {}, {} bytes)", self.revision, self.at.0, self.body.len())
+    }
 }
 
 /// One encoded event of a run.

@@ -3,15 +3,28 @@
 mod memory {
     use std::sync::Arc;
 
-    use holdpoint_store::{MemoryStore, Store, store_conformance_tests};
+    use holdpoint_store::conformance::Fixture;
+    use holdpoint_store::{ManualClock, MemoryStore, store_conformance_tests};
 
-    store_conformance_tests!(Arc::new(MemoryStore::new()) as Arc<dyn Store>);
+    fn fixture() -> Fixture {
+        let clock = Arc::new(ManualClock::default());
+        Fixture::new(Arc::new(MemoryStore::with_clock(clock.clone())), clock)
+    }
+
+    store_conformance_tests!(fixture());
 }
 
 mod faulty_without_faults {
     use std::sync::Arc;
 
-    use holdpoint_store::{FaultyStore, MemoryStore, Store, store_conformance_tests};
+    use holdpoint_store::conformance::Fixture;
+    use holdpoint_store::{FaultyStore, ManualClock, MemoryStore, store_conformance_tests};
 
-    store_conformance_tests!(Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))) as Arc<dyn Store>);
+    fn fixture() -> Fixture {
+        let clock = Arc::new(ManualClock::default());
+        let store = FaultyStore::new(Arc::new(MemoryStore::with_clock(clock.clone())));
+        Fixture::new(Arc::new(store), clock)
+    }
+
+    store_conformance_tests!(fixture());
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use holdpoint_core::{ContinuationId, PauseNumber, Revision, RunId, Status};
 
-use super::{Checked, append, create, expect, must, step};
+use super::{Checked, Fixture, append, create, expect, must, step};
 use crate::{CommitError, HeadUpdate, RUN_ID_BYTES_MAX, Store, StoreError, Transition, TransitionProblem};
 
 /// How many try at once.
 const RACERS: usize = 16;
 
 /// A commit at revision 0 makes the run, and its revision is the number of its records.
-pub async fn a_commit_at_zero_creates_the_run(store: Arc<dyn Store>) -> Checked {
+pub async fn a_commit_at_zero_creates_the_run(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("created");
     let made = store.commit(&run, Revision(0), step(&[b"a", b"b", b"c"])).await;
     expect(matches!(made, Ok(Revision(3))), || format!("three records at 0 gave {made:?}, not revision 3"))?;
@@ -20,7 +20,7 @@ pub async fn a_commit_at_zero_creates_the_run(store: Arc<dyn Store>) -> Checked 
 }
 
 /// A run that is not there is at revision 0: a commit anywhere else is stale and makes nothing.
-pub async fn a_commit_on_an_unknown_run_is_stale(store: Arc<dyn Store>) -> Checked {
+pub async fn a_commit_on_an_unknown_run_is_stale(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("nowhere");
     let made = store.commit(&run, Revision(2), step(&[b"a"])).await;
     let stale = matches!(made, Err(CommitError::Stale { current: Revision(0) }));
@@ -30,7 +30,7 @@ pub async fn a_commit_on_an_unknown_run_is_stale(store: Arc<dyn Store>) -> Check
 }
 
 /// Behind, ahead, or at 0 of a run that exists: stale, with the true revision, and nothing changes.
-pub async fn a_stale_commit_changes_nothing(store: Arc<dyn Store>) -> Checked {
+pub async fn a_stale_commit_changes_nothing(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("moved-on");
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     append(&store, &run, Revision(1)).await?;
@@ -45,12 +45,12 @@ pub async fn a_stale_commit_changes_nothing(store: Arc<dyn Store>) -> Checked {
     }
     let after = (must("load", store.load(&run, Revision(0)).await)?, must("head", store.head(&run).await)?);
     expect(before == after, || format!("a stale commit changed {before:?} to {after:?}"))?;
-    let due = must("due", store.due(super::START, 10).await)?;
+    let due = must("due", store.due(&super::nameless(), super::START, 10).await)?;
     expect(due.is_empty(), || "a stale commit set a deadline".to_owned())
 }
 
 /// Transitions that no store takes: the problem is named and nothing is written.
-pub async fn a_refused_transition_writes_nothing(store: Arc<dyn Store>) -> Checked {
+pub async fn a_refused_transition_writes_nothing(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("whole");
     let other = ContinuationId { run: RunId::new("other"), pause: PauseNumber(1) };
     let mut foreign = step(&[b"a", b"b"]);
@@ -77,14 +77,14 @@ pub async fn a_refused_transition_writes_nothing(store: Arc<dyn Store>) -> Check
 }
 
 /// Many write onto the same revision at once: one succeeds, the others are stale, and only the winner's records are there.
-pub async fn of_racing_commits_exactly_one_wins(store: Arc<dyn Store>) -> Checked {
+pub async fn of_racing_commits_exactly_one_wins(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("raced");
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     race(&store, &run, Revision(1)).await
 }
 
 /// Many create the same run at once: one succeeds.
-pub async fn of_racing_creations_exactly_one_wins(store: Arc<dyn Store>) -> Checked {
+pub async fn of_racing_creations_exactly_one_wins(Fixture { store, .. }: Fixture) -> Checked {
     race(&store, &RunId::new("raced-from-nothing"), Revision(0)).await
 }
 
@@ -118,7 +118,7 @@ async fn race(store: &Arc<dyn Store>, run: &RunId, at: Revision) -> Checked {
 }
 
 /// While transitions of three records are written, nobody sees a number of records that is no multiple of three.
-pub async fn readers_see_whole_transitions_only(store: Arc<dyn Store>) -> Checked {
+pub async fn readers_see_whole_transitions_only(Fixture { store, .. }: Fixture) -> Checked {
     const STEPS: u64 = 100;
     let run = RunId::new("in-threes");
     let three: &[&[u8]] = &[b"one", b"two", b"three"];
@@ -149,4 +149,53 @@ pub async fn readers_see_whole_transitions_only(store: Arc<dyn Store>) -> Checke
         tokio::task::yield_now().await;
     }
     Ok(())
+}
+
+/// Committing the same transition again, since the first answer was lost, is stale: nothing is written twice.
+pub async fn the_same_commit_again_is_stale(Fixture { store, .. }: Fixture) -> Checked {
+    let run = RunId::new("again");
+    for at in [0, 2, 4] {
+        let made = store.commit(&run, Revision(at), step(&[b"a", b"b"])).await;
+        expect(matches!(made, Ok(Revision(now)) if now == at + 2), || format!("a commit at {at} gave {made:?}"))?;
+        let again = store.commit(&run, Revision(at), step(&[b"a", b"b"])).await;
+        let stale = matches!(again, Err(CommitError::Stale { current }) if current.0 == at + 2);
+        expect(stale, || format!("the same commit at {at} again gave {again:?}"))?;
+        let records = must("load", store.load(&run, Revision(0)).await)?.len() as u64;
+        expect(records == at + 2, || format!("after the same commit again there are {records} records"))?;
+    }
+    Ok(())
+}
+
+/// Two who write to one run in turns, each again where the other was faster, lose nothing and see one history.
+pub async fn two_writers_make_one_history(Fixture { store, .. }: Fixture) -> Checked {
+    const EACH: u64 = 40;
+    let run = RunId::new("shared");
+    let writers: Vec<_> = ["a", "b"]
+        .map(|name| {
+            let (store, run) = (Arc::clone(&store), run.clone());
+            tokio::spawn(async move {
+                let (mut at, mut done) = (Revision(0), 0);
+                while done < EACH {
+                    match store.commit(&run, at, step(&[format!("{name}{done}").as_bytes()])).await {
+                        Ok(revision) => (at, done) = (revision, done + 1),
+                        Err(CommitError::Stale { current }) if current > at => at = current,
+                        Err(error) => return Err(format!("a commit at {at} gave {error:?}")),
+                    }
+                    tokio::task::yield_now().await;
+                }
+                Ok(())
+            })
+        })
+        .into();
+    for writer in writers {
+        must("a writer", writer.await)??;
+    }
+    let records = must("load", store.load(&run, Revision(0)).await)?;
+    for name in ["a", "b"] {
+        let theirs = records.iter().filter(|record| record.body.starts_with(name.as_bytes()));
+        let seen: Vec<&[u8]> = theirs.map(|record| &*record.body).collect();
+        let wanted: Vec<Vec<u8>> = (0..EACH).map(|done| format!("{name}{done}").into_bytes()).collect();
+        expect(seen == wanted, || format!("writer {name} wrote {EACH} records, {} are there", seen.len()))?;
+    }
+    expect(records.len() as u64 == 2 * EACH, || format!("{} records are there", records.len()))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
-use super::{Checked, START, append, create, expect, must, step};
+use super::{Checked, Fixture, START, append, create, expect, must, nameless, step};
 use crate::{Cursor, DUE_LIMIT_MAX, HeadUpdate, LIST_LIMIT_MAX, RunFilter, Store, StoreError};
 
 async fn names(store: &Arc<dyn Store>, filter: &RunFilter) -> Result<(Vec<String>, Option<Cursor>), String> {
@@ -20,7 +20,7 @@ async fn create_named(store: &Arc<dyn Store>, names: &[&str]) -> Checked {
 }
 
 /// The last created run is the first of the list, even if an older one moved since. Listed heads are the true ones.
-pub async fn lists_have_the_newest_first(store: Arc<dyn Store>) -> Checked {
+pub async fn lists_have_the_newest_first(Fixture { store, .. }: Fixture) -> Checked {
     let (empty, next) = names(&store, &RunFilter::default()).await?;
     expect(empty.is_empty() && next.is_none(), || format!("an empty store lists {empty:?}"))?;
     create_named(&store, &["b", "a", "c"]).await?;
@@ -36,7 +36,7 @@ pub async fn lists_have_the_newest_first(store: Arc<dyn Store>) -> Checked {
 }
 
 /// Status, agent and tenant each leave out the others, and together leave out what any of them leaves out.
-pub async fn lists_are_filtered(store: Arc<dyn Store>) -> Checked {
+pub async fn lists_are_filtered(Fixture { store, .. }: Fixture) -> Checked {
     let runs = [
         ("1", Status::Running, Some("sales"), Some("acme")),
         ("2", Status::Finished, Some("sales"), Some("acme")),
@@ -66,7 +66,7 @@ pub async fn lists_are_filtered(store: Arc<dyn Store>) -> Checked {
 }
 
 /// Pages have the size that was asked for, cover every run once, and are not shifted by runs that appear meanwhile.
-pub async fn lists_come_in_pages(store: Arc<dyn Store>) -> Checked {
+pub async fn lists_come_in_pages(Fixture { store, .. }: Fixture) -> Checked {
     for number in 0..LIST_LIMIT_MAX + 5 {
         let agent = if number % 2 == 0 { "even" } else { "odd" };
         let head = HeadUpdate { agent: Some(agent.into()), ..HeadUpdate::new(Status::Running) };
@@ -97,7 +97,7 @@ pub async fn lists_come_in_pages(store: Arc<dyn Store>) -> Checked {
 }
 
 /// A cursor that no list gave is refused, never read as something else.
-pub async fn a_cursor_of_nobody_is_refused(store: Arc<dyn Store>) -> Checked {
+pub async fn a_cursor_of_nobody_is_refused(Fixture { store, .. }: Fixture) -> Checked {
     create_named(&store, &["only"]).await?;
     for text in ["", "nonsense", "-1", "99999999999999999999999999", "18446744073709551615"] {
         let filter = RunFilter { cursor: Some(Cursor::new(text)), ..RunFilter::default() };
@@ -109,7 +109,7 @@ pub async fn a_cursor_of_nobody_is_refused(store: Arc<dyn Store>) -> Checked {
 }
 
 /// A run is due from its deadline on, the earliest first, until a commit moves the deadline or takes it away.
-pub async fn deadlines_that_passed_are_due(store: Arc<dyn Store>) -> Checked {
+pub async fn deadlines_that_passed_are_due(Fixture { store, .. }: Fixture) -> Checked {
     let waits =
         |ms| HeadUpdate { deadline: Some(START.plus_ms(ms)), ..HeadUpdate::new(Status::AwaitingToolConfirmation) };
     for (name, ms) in [("late", 30), ("early", 10), ("middle", 20)] {
@@ -119,9 +119,9 @@ pub async fn deadlines_that_passed_are_due(store: Arc<dyn Store>) -> Checked {
     due_is(&store, Timestamp(START.plus_ms(10).0 - 1), "").await?;
     due_is(&store, START.plus_ms(10), "early").await?;
     due_is(&store, START.plus_ms(99), "early middle late").await?;
-    let limited = must("due", store.due(START.plus_ms(99), 2).await)?;
+    let limited = must("due", store.due(&nameless(), START.plus_ms(99), 2).await)?;
     expect(limited.len() == 2, || format!("a limit of 2 gives {limited:?}"))?;
-    let all = must("due", store.due(START.plus_ms(99), usize::MAX).await)?;
+    let all = must("due", store.due(&nameless(), START.plus_ms(99), usize::MAX).await)?;
     expect(all.len() == 3 && DUE_LIMIT_MAX >= 3, || format!("no limit gives {all:?}"))?;
 
     let mut moved = step(&[b"moved"]);
@@ -133,7 +133,32 @@ pub async fn deadlines_that_passed_are_due(store: Arc<dyn Store>) -> Checked {
 }
 
 async fn due_is(store: &Arc<dyn Store>, at: Timestamp, wanted: &str) -> Checked {
-    let due = must("due", store.due(at, 10).await)?;
+    let due = must("due", store.due(&nameless(), at, 10).await)?;
     let seen = due.iter().map(RunId::as_str).collect::<Vec<_>>().join(" ");
     expect(seen == wanted, || format!("at {} `{seen}` is due, not `{wanted}`", at.0))
+}
+
+/// Only runs of the agents that were asked for are due; the empty name stands for runs without an agent.
+pub async fn only_runs_of_the_agents_are_due(Fixture { store, .. }: Fixture) -> Checked {
+    for (name, agent, ms) in [("a", Some("sales"), 30), ("b", None, 20), ("c", Some("sales"), 10), ("d", Some("x"), 5)]
+    {
+        let deadline = Some(START.plus_ms(ms));
+        let paused = HeadUpdate::new(Status::AwaitingToolConfirmation);
+        create(&store, &RunId::new(name), HeadUpdate { agent: agent.map(Into::into), deadline, ..paused }).await?;
+    }
+    let cases: [(&[&str], usize, &str); 6] = [
+        (&[], 10, ""),
+        (&["sale", "Sales"], 10, ""),
+        (&["sales"], 10, "ca"),
+        (&[""], 10, "b"),
+        (&["", "sales"], 10, "cba"),
+        (&["", "sales"], 2, "cb"),
+    ];
+    for (agents, limit, wanted) in cases {
+        let agents: Vec<Arc<str>> = agents.iter().map(|agent| Arc::from(*agent)).collect();
+        let due = must("due", store.due(&agents, START.plus_ms(99), limit).await)?;
+        let seen = due.iter().map(RunId::as_str).collect::<String>();
+        expect(seen == wanted, || format!("of {agents:?} `{seen}` is due, not `{wanted}`"))?;
+    }
+    Ok(())
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use holdpoint_core::{Revision, RunId, Status};
 use tokio::time::timeout;
 
-use super::{Checked, PATIENCE, append, create, expect, must};
-use crate::{HeadUpdate, Store};
+use super::{Checked, Fixture, PATIENCE, append, create, expect, must};
+use crate::HeadUpdate;
 
 /// What happened already need not be waited for.
-pub async fn waiting_for_the_past_is_over_at_once(store: Arc<dyn Store>) -> Checked {
+pub async fn waiting_for_the_past_is_over_at_once(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("past");
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     append(&store, &run, Revision(1)).await?;
@@ -22,7 +22,7 @@ pub async fn waiting_for_the_past_is_over_at_once(store: Arc<dyn Store>) -> Chec
 }
 
 /// Who waits hears of the next commit of that run, not of those of others, whether it came before or after the wait began.
-pub async fn waiting_ends_at_the_next_commit(store: Arc<dyn Store>) -> Checked {
+pub async fn waiting_ends_at_the_next_commit(Fixture { store, .. }: Fixture) -> Checked {
     let (run, other) = (RunId::new("watched"), RunId::new("not-watched"));
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     create(&store, &other, HeadUpdate::new(Status::Running)).await?;
@@ -43,7 +43,7 @@ pub async fn waiting_ends_at_the_next_commit(store: Arc<dyn Store>) -> Checked {
 }
 
 /// One commit wakes all who wait for the run.
-pub async fn everybody_who_waits_is_woken(store: Arc<dyn Store>) -> Checked {
+pub async fn everybody_who_waits_is_woken(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("popular");
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     let waiters: Vec<_> = (0..20)

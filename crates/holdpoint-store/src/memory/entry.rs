@@ -3,6 +3,7 @@
 use holdpoint_core::{ContinuationId, PauseNumber, Revision, RunId, Status, Timestamp};
 
 use super::log::Log;
+use super::owners::OwnerIndex;
 use crate::{Head, HeadUpdate};
 
 /// The fixed part of a run. Kept small, since there may be a million of them.
@@ -22,10 +23,6 @@ pub(super) struct Entry {
 
 /// A moment that never comes.
 const NO_DEADLINE: Timestamp = Timestamp(i64::MAX);
-
-/// Names an agent and a tenant in the table of owners.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OwnerIndex(pub(super) u32);
 
 impl Entry {
     /// A run without records.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use holdpoint_core::{Revision, Timestamp};
 
-use crate::Record;
+use crate::{AuditRow, Record};
 
-/// Each record is its length, its moment as the distance to the moment before, and its bytes; both numbers take one byte
-/// while they are small.
+/// Each record is its length with its kind, its moment as the distance to the moment before, and its bytes; both numbers
+/// take one byte while they are small. What a transition left in the audit log follows its records.
 #[derive(Default)]
 pub(super) struct Log {
     bytes: Vec<u8>,
@@ -23,11 +23,20 @@ impl Log {
         self.bytes.reserve(framed);
         let mut distance = at.0.wrapping_sub(previous.0);
         for record in records {
-            push_varint(&mut self.bytes, record.len() as u64);
-            push_varint(&mut self.bytes, zigzag(distance));
-            self.bytes.extend_from_slice(record);
+            self.push(Kind::Record, distance, record);
             distance = 0;
         }
+    }
+
+    /// Adds what the transition of the last records left in the audit log.
+    pub(super) fn append_audit(&mut self, body: &[u8]) {
+        self.push(Kind::Audit, 0, body);
+    }
+
+    fn push(&mut self, kind: Kind, distance: i64, body: &[u8]) {
+        push_varint(&mut self.bytes, (body.len() as u64) << 1 | kind as u64);
+        push_varint(&mut self.bytes, zigzag(distance));
+        self.bytes.extend_from_slice(body);
     }
 
     /// Gives spare room back.
@@ -45,28 +54,53 @@ impl Log {
 
     /// The records after the first `after`. `start` is the moment that the first one's distance is counted from.
     pub(super) fn records(&self, after: Revision, start: Timestamp) -> Vec<Record> {
-        let mut found = Vec::new();
-        let mut rest = self.bytes.as_slice();
-        let mut at = start;
-        let mut seq = Revision(0);
-        while let Some((distance, body)) = take_record(&mut rest) {
+        let records = self.pieces(start).filter(|piece| matches!(piece.kind, Kind::Record) && piece.seq > after);
+        records.map(|piece| Record { seq: piece.seq, at: piece.at, body: Arc::from(piece.body) }).collect()
+    }
+
+    /// What the transitions left in the audit log.
+    pub(super) fn audit(&self, start: Timestamp) -> Vec<AuditRow> {
+        let rows = self.pieces(start).filter(|piece| matches!(piece.kind, Kind::Audit));
+        rows.map(|piece| AuditRow { revision: piece.seq, at: piece.at, body: Arc::from(piece.body) }).collect()
+    }
+
+    fn pieces(&self, start: Timestamp) -> impl Iterator<Item = Piece<'_>> {
+        let (mut rest, mut at, mut seq) = (self.bytes.as_slice(), start, Revision(0));
+        std::iter::from_fn(move || {
+            let (kind, distance, body) = take_piece(&mut rest)?;
             at = Timestamp(at.0.wrapping_add(distance));
-            seq = Revision(seq.0 + 1);
-            if seq > after {
-                found.push(Record { seq, at, body: Arc::from(body) });
+            match kind {
+                Kind::Record => seq = Revision(seq.0 + 1),
+                Kind::Audit => {}
             }
-        }
-        found
+            Some(Piece { kind, seq, at, body })
+        })
     }
 }
 
+#[derive(Clone, Copy)]
+enum Kind {
+    Record = 0,
+    Audit = 1,
+}
+
+struct Piece<'a> {
+    kind: Kind,
+    /// The last record so far.
+    seq: Revision,
+    at: Timestamp,
+    body: &'a [u8],
+}
+
 /// Nothing when the buffer is at its end.
-fn take_record<'a>(rest: &mut &'a [u8]) -> Option<(i64, &'a [u8])> {
-    let length = usize::try_from(take_varint(rest)?).ok()?;
+fn take_piece<'a>(rest: &mut &'a [u8]) -> Option<(Kind, i64, &'a [u8])> {
+    let tagged = take_varint(rest)?;
+    let kind = if tagged & 1 == 0 { Kind::Record } else { Kind::Audit };
+    let length = usize::try_from(tagged >> 1).ok()?;
     let distance = unzigzag(take_varint(rest)?);
     let (body, after) = rest.split_at_checked(length)?;
     *rest = after;
-    Some((distance, body))
+    Some((kind, distance, body))
 }
 
 fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {

@@ -1,26 +1,35 @@
-//! What is under the lock: the runs, and three ways to find them.
+//! What is under the lock: the runs, the queue, and the ways to find them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::mem::size_of;
-use std::sync::Arc;
 
-use holdpoint_core::{Revision, RunId, Status, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
+use tokio::sync::watch;
 
-use super::entry::{Entry, OwnerIndex};
+use super::entry::Entry;
+use super::holds::Holds;
+use super::owners::{OwnerIndex, Owners};
+use super::queue::{Opener, Queue};
+use super::runs::{RunNo, Runs};
 use super::waiters::{Waiter, Waiters};
-use crate::{CommitError, Cursor, Head, HeadUpdate, Record, RunFilter, RunPage, StoreError, Transition};
+use super::work::is_paused;
+use crate::{
+    Agents, AuditRow, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseState, PRUNE_LIMIT_MAX,
+    PruneRequest, Record, RunFilter, RunPage, StoreError, TaskChange, TaskGuard, TaskState, Topic, Transition,
+};
 
-/// All runs.
+/// All runs and tasks.
 #[derive(Default)]
 pub(super) struct Table {
-    /// In the order of creation.
-    #[expect(clippy::vec_box, reason = "the spare room of a growing list is pointers and not runs")]
-    entries: Vec<Box<Entry>>,
-    slots: HashMap<RunId, u32>,
+    pub(super) runs: Runs,
+    pub(super) owners: Owners,
+    pub(super) queue: Queue,
+    holds: Holds,
     /// Every run with a deadline, the earliest first.
-    deadlines: BTreeSet<(Timestamp, u32)>,
-    owners: Owners,
+    deadlines: BTreeSet<(Timestamp, RunNo)>,
     waiters: Waiters,
+    tasks_moved: watch::Sender<u64>,
+    runs_moved: watch::Sender<u64>,
     bytes_written: u64,
 }
 
@@ -30,61 +39,130 @@ pub(super) enum Moved {
     NotYet(Waiter),
 }
 
-/// Agents with tenants, each pair kept once.
-#[derive(Default)]
-struct Owners {
-    pairs: Vec<Owner>,
-    indexes: HashMap<Owner, u32>,
-}
-
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
-struct Owner {
-    agent: Option<Arc<str>>,
-    tenant: Option<Arc<str>>,
+/// A transition that somebody wants to be written.
+pub(super) struct Wanted<'a> {
+    pub(super) run: &'a RunId,
+    pub(super) at: Revision,
+    pub(super) step: &'a Transition,
+    pub(super) now: Timestamp,
 }
 
 impl Table {
-    pub(super) fn commit(&mut self, run: &RunId, at: Revision, step: &Transition) -> Result<Revision, CommitError> {
-        let slot = self.slots.get(run).copied();
-        let current = slot.map_or(Revision(0), |slot| self.entry(slot).revision);
+    pub(super) fn commit(&mut self, wanted: &Wanted<'_>) -> Result<Revision, CommitError> {
+        let Wanted { run, at, step, .. } = *wanted;
+        let found = self.runs.find(run).map(|(number, entry)| (number, entry.revision, entry.owner));
+        let current = found.map_or(Revision(0), |(_, revision, _)| revision);
         if current != at {
             return Err(CommitError::Stale { current });
         }
         // Whatever can fail comes before the first change.
-        let (slot, owner) = match slot {
-            Some(slot) => (slot, self.owners.index_of(&step.head, Some(self.entry(slot).owner))?),
-            None => self.create(run, step)?,
+        self.check_guards(found.map(|(number, ..)| number), &step.tasks)?;
+        let owner = self.owners.index_of(&step.head, found.map(|(.., owner)| owner))?;
+        let number = match found {
+            Some((number, ..)) => number,
+            None => self.runs.add(Entry::new(run.clone(), step.at, owner)),
         };
-        Ok(self.append(slot, owner, step))
+        let revision = self.append(number, owner, wanted);
+        self.change_tasks(number, wanted);
+        self.wake(number, wanted);
+        Ok(revision)
     }
 
-    fn create(&mut self, run: &RunId, step: &Transition) -> Result<(u32, OwnerIndex), StoreError> {
-        let slot = u32::try_from(self.entries.len())
-            .map_err(|error| StoreError::failed("make room for another run", error))?;
-        let owner = self.owners.index_of(&step.head, None)?;
-        self.entries.push(Box::new(Entry::new(run.clone(), step.at, owner)));
-        self.slots.insert(run.clone(), slot);
-        Ok((slot, owner))
+    fn check_guards(&self, run: Option<RunNo>, changes: &[TaskChange]) -> Result<(), CommitError> {
+        for change in changes {
+            let TaskChange::Close { turn, index, guard } = change else { continue };
+            let task = run.and_then(|run| self.queue.at((run, *turn, *index))).map(|(_, task)| task);
+            let holds = match guard {
+                TaskGuard::Any => true,
+                TaskGuard::Lease(fence) => task.is_some_and(|task| task.has_fence(*fence)),
+                TaskGuard::Waiting => task.is_none_or(|task| matches!(task.head.state, TaskState::Waiting { .. })),
+            };
+            if !holds {
+                return Err(CommitError::LeaseLost);
+            }
+        }
+        Ok(())
     }
 
-    fn append(&mut self, slot: u32, owner: OwnerIndex, step: &Transition) -> Revision {
-        let entry = &mut self.entries[slot as usize];
+    fn append(&mut self, run: RunNo, owner: OwnerIndex, wanted: &Wanted<'_>) -> Revision {
+        let Wanted { at, step, now, .. } = *wanted;
+        let Some(entry) = self.runs.get_mut(run) else { return at };
         let (bytes_before, deadline_before) = (entry.log.len(), entry.deadline());
         entry.log.append(&step.records, step.at, entry.updated_at);
+        if let Some(audit) = &step.audit {
+            entry.log.append_audit(audit);
+        }
         entry.revision = Revision(entry.revision.0 + step.records.len() as u64);
         entry.updated_at = step.at;
         entry.update(&step.head, owner);
-        if entry.status != Status::Running {
+        if entry.status == Status::Running {
+            self.holds.set(run, step.hold.as_ref(), now);
+        } else {
             entry.log.shrink();
+            self.holds.clear(run);
         }
         self.bytes_written += (entry.log.len() - bytes_before) as u64;
         let deadline = entry.deadline();
         if deadline != deadline_before {
-            deadline_before.map(|at| self.deadlines.remove(&(at, slot)));
-            deadline.map(|at| self.deadlines.insert((at, slot)));
+            deadline_before.map(|at| self.deadlines.remove(&(at, run)));
+            deadline.map(|at| self.deadlines.insert((at, run)));
         }
-        self.waiters.wake(&entry.run);
         entry.revision
+    }
+
+    fn change_tasks(&mut self, number: RunNo, wanted: &Wanted<'_>) {
+        let Wanted { run, step, now, .. } = *wanted;
+        for change in &step.tasks {
+            match change {
+                TaskChange::Open(opening) => {
+                    let (turn, index) = (opening.turn, opening.index);
+                    let by = Opener {
+                        place: (number, turn, index),
+                        key: CallKey { run: run.clone(), turn, index },
+                        agent: step.head.agent.clone().unwrap_or_default(),
+                        tenant: step.head.tenant.clone(),
+                        at: step.at,
+                        available_at: now,
+                    };
+                    self.bytes_written += opening.body.len() as u64;
+                    self.queue.open(opening, by);
+                }
+                TaskChange::Close { turn, index, .. } => self.queue.close((number, *turn, *index)),
+            }
+        }
+    }
+
+    fn wake(&mut self, number: RunNo, wanted: &Wanted<'_>) {
+        let Wanted { run, step, .. } = *wanted;
+        self.waiters.wake(run);
+        if step.tasks.iter().any(|change| matches!(change, TaskChange::Open(_))) {
+            self.notify(Topic::Tasks);
+        }
+        let status = step.head.status;
+        let free = status == Status::Running && step.hold.is_none();
+        let waits = is_paused(status) && (step.head.deadline.is_some() || self.queue.has_results(number));
+        if free || waits {
+            self.notify(Topic::Runs);
+        }
+    }
+
+    pub(super) fn notify(&self, topic: Topic) {
+        let sender = self.topic(topic);
+        // Who begins to watch later looks first: nobody misses anything.
+        if sender.receiver_count() > 0 {
+            sender.send_modify(|times| *times = times.wrapping_add(1));
+        }
+    }
+
+    pub(super) fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.topic(topic).subscribe()
+    }
+
+    fn topic(&self, topic: Topic) -> &watch::Sender<u64> {
+        match topic {
+            Topic::Tasks => &self.tasks_moved,
+            Topic::Runs => &self.runs_moved,
+        }
     }
 
     pub(super) fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
@@ -95,19 +173,22 @@ impl Table {
         Ok(entry.log.records(after, entry.created_at))
     }
 
+    pub(super) fn audit(&self, run: &RunId) -> Vec<AuditRow> {
+        self.runs.find(run).map(|(_, entry)| entry.log.audit(entry.created_at)).unwrap_or_default()
+    }
+
     pub(super) fn head(&self, run: &RunId) -> Option<Head> {
-        let slot = self.slots.get(run)?;
-        Some(self.head_of(self.entry(*slot)))
+        self.runs.find(run).map(|(_, entry)| self.head_of(entry))
     }
 
     pub(super) fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
         let end = match &filter.cursor {
-            None => self.entries.len(),
-            Some(cursor) => self.slot_of(cursor)?,
+            None => self.runs.next(),
+            Some(cursor) => self.run_at(cursor)?,
         };
         let mut page = RunPage::default();
         let page_size = filter.page_size();
-        for (slot, entry) in self.entries[..end].iter().enumerate().rev() {
+        for (number, entry) in self.runs.before(end) {
             if filter.status.is_some_and(|status| status != entry.status) {
                 continue;
             }
@@ -116,7 +197,7 @@ impl Table {
                 continue;
             }
             if page.runs.len() == page_size {
-                page.next = Some(Cursor::new((slot + 1).to_string()));
+                page.next = Some(Cursor::new((number.0 + 1).to_string()));
                 break;
             }
             page.runs.push(head);
@@ -124,9 +205,11 @@ impl Table {
         Ok(page)
     }
 
-    pub(super) fn due(&self, at: Timestamp, limit: usize) -> Vec<RunId> {
-        let due = self.deadlines.range(..=(at, u32::MAX)).take(limit);
-        due.map(|(_, slot)| self.entry(*slot).run.clone()).collect()
+    pub(super) fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Vec<RunId> {
+        let owners = self.owners.of_agents(agents);
+        let due = self.deadlines.range(..=(at, RunNo(u64::MAX)));
+        let entries = due.filter_map(|(_, run)| self.runs.get(*run)).filter(|entry| owners.contains(entry.owner));
+        entries.take(limit).map(|entry| entry.run.clone()).collect()
     }
 
     pub(super) fn moved(&mut self, run: &RunId, after: Revision) -> Result<Moved, StoreError> {
@@ -134,17 +217,54 @@ impl Table {
         Ok(if revision > after { Moved::To(revision) } else { Moved::NotYet(self.waiters.wait(run)) })
     }
 
+    pub(super) fn renew(&mut self, run: &RunId, hold: &Hold, now: Timestamp) -> LeaseState {
+        match self.runs.number_of(run) {
+            Some(number) => self.holds.renew(number, hold, now),
+            None => LeaseState::Lost,
+        }
+    }
+
+    pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Vec<RunId> {
+        let owners = self.owners.of_agents(&request.agents);
+        let ours = |run: &RunNo| self.runs.get(*run).is_some_and(|entry| owners.contains(entry.owner));
+        let limit = request.limit.min(CLAIM_LIMIT_MAX);
+        let claimed: Vec<RunNo> = self.holds.claimable(now).filter(ours).take(limit).collect();
+        for run in &claimed {
+            self.holds.set(*run, Some(&request.hold), now);
+        }
+        claimed.iter().filter_map(|run| self.runs.get(*run)).map(|entry| entry.run.clone()).collect()
+    }
+
+    pub(super) fn prune(&mut self, request: &PruneRequest) -> Vec<RunId> {
+        let fits = |entry: &Entry| {
+            let tenant = &self.owners.get(entry.owner).tenant;
+            PruneRequest::may_remove(entry.status)
+                && entry.updated_at < request.before
+                && request.tenant.as_ref().is_none_or(|wanted| Some(wanted) == tenant.as_ref())
+        };
+        let limit = request.limit.min(PRUNE_LIMIT_MAX);
+        let over = self.runs.iter().filter(|(_, entry)| fits(entry)).take(limit);
+        let over: Vec<RunNo> = over.map(|(run, _)| run).collect();
+        over.into_iter().filter_map(|run| self.remove(run)).collect()
+    }
+
+    fn remove(&mut self, run: RunNo) -> Option<RunId> {
+        let entry = self.runs.remove(run)?;
+        entry.deadline().map(|at| self.deadlines.remove(&(at, run)));
+        self.holds.clear(run);
+        self.queue.close_run(run);
+        // Who waits for it learns that it is gone.
+        self.waiters.wake(&entry.run);
+        Some(entry.run)
+    }
+
     pub(super) fn bytes_held(&self, run: &RunId) -> Option<usize> {
-        let entry = self.entry(*self.slots.get(run)?);
-        let runs = self.entries.len();
-        // An `Arc<str>` keeps two counters beside its text; a hash table keeps one byte beside each of its places, and at
-        // most seven places of eight are in use.
+        let (number, entry) = self.runs.find(run)?;
+        // An `Arc<str>` keeps two counters beside its text.
         let name = run.as_str().len() + 2 * size_of::<usize>();
-        let places = self.slots.capacity() * 8 / 7;
-        let index = (places * (size_of::<(RunId, u32)>() + 1)).div_ceil(runs);
-        let list = (self.entries.capacity() * size_of::<Box<Entry>>()).div_ceil(runs);
-        let timer = entry.deadline().map_or(0, |_| 2 * size_of::<(Timestamp, u32)>());
-        Some(size_of::<Entry>() + entry.log.capacity() + name + index + list + timer)
+        let timer = entry.deadline().map_or(0, |_| 2 * size_of::<(Timestamp, RunNo)>());
+        let held = self.holds.bytes(number) + self.queue.bytes(number);
+        Some(size_of::<Entry>() + entry.log.capacity() + name + self.runs.index_bytes() + timer + held)
     }
 
     pub(super) fn bytes_written(&self) -> u64 {
@@ -152,7 +272,12 @@ impl Table {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.runs.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn holds_bytes(&self, run: &RunId) -> Option<usize> {
+        Some(self.holds.bytes(self.runs.number_of(run)?))
     }
 
     #[cfg(test)]
@@ -160,44 +285,19 @@ impl Table {
         self.waiters.bells()
     }
 
-    fn entry(&self, slot: u32) -> &Entry {
-        &self.entries[slot as usize]
-    }
-
     fn find(&self, run: &RunId) -> Result<&Entry, StoreError> {
-        let slot = self.slots.get(run).ok_or_else(|| StoreError::NotFound { run: run.clone() })?;
-        Ok(self.entry(*slot))
+        let found = self.runs.find(run).map(|(_, entry)| entry);
+        found.ok_or_else(|| StoreError::NotFound { run: run.clone() })
     }
 
     fn head_of(&self, entry: &Entry) -> Head {
-        let Owner { agent, tenant } = self.owners.pairs[entry.owner.0 as usize].clone();
-        Head { agent, tenant, ..entry.head() }
+        let owner = self.owners.get(entry.owner);
+        Head { agent: owner.agent.clone(), tenant: owner.tenant.clone(), ..entry.head() }
     }
 
-    /// A cursor is the number of runs that were created before the page.
-    fn slot_of(&self, cursor: &Cursor) -> Result<usize, StoreError> {
-        let slot = cursor.as_str().parse().map_err(|_| StoreError::InvalidCursor)?;
-        if slot > self.entries.len() { Err(StoreError::InvalidCursor) } else { Ok(slot) }
-    }
-}
-
-impl Owners {
-    /// Where the pair is. It is looked for at `hint` first: almost every commit says what the one before said.
-    fn index_of(&mut self, head: &HeadUpdate, hint: Option<OwnerIndex>) -> Result<OwnerIndex, StoreError> {
-        if let Some(index) = hint {
-            let owner = &self.pairs[index.0 as usize];
-            if owner.agent == head.agent && owner.tenant == head.tenant {
-                return Ok(index);
-            }
-        }
-        let owner = Owner { agent: head.agent.clone(), tenant: head.tenant.clone() };
-        if let Some(index) = self.indexes.get(&owner) {
-            return Ok(OwnerIndex(*index));
-        }
-        let index = u32::try_from(self.pairs.len())
-            .map_err(|error| StoreError::failed("remember another agent or tenant", error))?;
-        self.pairs.push(owner.clone());
-        self.indexes.insert(owner, index);
-        Ok(OwnerIndex(index))
+    /// A cursor is the number of the run before which the page starts.
+    fn run_at(&self, cursor: &Cursor) -> Result<RunNo, StoreError> {
+        let number = cursor.as_str().parse().map(RunNo).map_err(|_| StoreError::InvalidCursor)?;
+        if number > self.runs.next() { Err(StoreError::InvalidCursor) } else { Ok(number) }
     }
 }

@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use super::*;
-use crate::{HeadUpdate, ManualClock};
-use holdpoint_core::{ContinuationId, PauseNumber, Status};
+use crate::{HeadUpdate, ManualClock, OwnerId, TaskChange, TaskGuard, TaskOpening};
+use holdpoint_core::{Attempt, CallIndex, ContinuationId, PauseNumber, Repeat, Status, ToolName, Turn};
 
 /// What a run may take beyond its records.
 const OVERHEAD_BYTES_MAX: usize = 250;
@@ -22,7 +22,7 @@ fn paused(run: &RunId, records: Vec<Vec<u8>>) -> Transition {
         continuation: Some(ContinuationId { run: run.clone(), pause: PauseNumber(1) }),
         deadline: None,
     };
-    Transition { records, head, at: Timestamp(1_700_000_000_000_000) }
+    Transition::new(records, head, Timestamp(1_700_000_000_000_000))
 }
 
 fn polled_once<T>(future: &mut Pin<Box<T>>) -> Poll<T::Output>
@@ -33,7 +33,7 @@ where
 }
 
 fn running(records: Vec<Vec<u8>>) -> Transition {
-    Transition { records, head: HeadUpdate::new(Status::Running), at: Timestamp(1_700_000_000_000_000) }
+    Transition::new(records, HeadUpdate::new(Status::Running), Timestamp(1_700_000_000_000_000))
 }
 
 #[tokio::test]
@@ -132,4 +132,88 @@ async fn debug_shows_no_record() {
     for shown in [shown_before, format!("{records:?}"), format!("{store:?}")] {
         assert!(!shown.contains("sentinel") && !shown.contains("115, 101"), "{shown}");
     }
+}
+
+fn with_a_task(transition: Transition) -> Transition {
+    let opening = TaskOpening {
+        turn: Turn(1),
+        index: CallIndex(0),
+        tool: ToolName::new("mail"),
+        attempts: Attempt(0),
+        attempts_max: Attempt(3),
+        repeat: Repeat::Safe,
+        deadline: None,
+        body: vec![7; 500],
+    };
+    Transition { tasks: vec![TaskChange::Open(Box::new(opening))], ..transition }
+}
+
+#[tokio::test]
+async fn a_task_takes_room_only_while_it_is_there() {
+    let store = MemoryStore::new();
+    let run = run_id(1);
+    store.commit(&run, Revision(0), paused(&run, vec![vec![7; 100]])).await.unwrap();
+    let without = store.bytes_held(&run).unwrap();
+    let step = |tasks| Transition { tasks, ..paused(&run, vec![vec![]]) };
+    let opened = with_a_task(paused(&run, vec![vec![]]));
+    store.commit(&run, Revision(1), opened).await.unwrap();
+    assert!(store.bytes_held(&run).unwrap() >= without + 500);
+    let closing = TaskChange::Close { turn: Turn(1), index: CallIndex(0), guard: TaskGuard::Any };
+    store.commit(&run, Revision(2), step(vec![closing])).await.unwrap();
+    // Two empty records are a few bytes.
+    assert!(store.bytes_held(&run).unwrap() <= without + 30);
+}
+
+#[tokio::test]
+async fn a_run_that_stops_keeps_no_hold() {
+    let store = MemoryStore::new();
+    let run = run_id(1);
+    let hold = Some(Hold { owner: OwnerId::unique(), lease_ms: 1_000 });
+    store.commit(&run, Revision(0), Transition { hold: hold.clone(), ..running(vec![vec![7]]) }).await.unwrap();
+    let step = Transition { hold, ..paused(&run, vec![vec![7]]) };
+    store.commit(&run, Revision(1), step).await.unwrap();
+    assert_eq!(store.table().holds_bytes(&run), Some(0));
+}
+
+#[tokio::test]
+async fn pruning_makes_room_again() {
+    let store = MemoryStore::new();
+    let over = Transition { head: HeadUpdate::new(Status::Finished), ..running(vec![vec![7; 100]]) };
+    store.commit(&run_id(0), Revision(0), paused(&run_id(0), vec![vec![1]])).await.unwrap();
+    let alone = store.bytes_held(&run_id(0)).unwrap();
+    for number in 1..=5_000 {
+        let records = over.records.clone();
+        let step = with_a_task(Transition::new(records, over.head.clone(), over.at));
+        store.commit(&run_id(number), Revision(0), step).await.unwrap();
+    }
+    let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: usize::MAX };
+    let mut pruned = 0;
+    for _ in 0..5 {
+        let runs = store.prune(&all).await.unwrap();
+        assert!(runs.len() <= crate::PRUNE_LIMIT_MAX);
+        pruned += runs.len();
+    }
+    assert_eq!((pruned, store.runs()), (5_000, 1));
+    assert!(store.tasks(&TaskFilter::default()).await.unwrap().tasks.is_empty());
+    // What is left of the indexes is the share of the only run: a block of pointers and a few places.
+    let left = store.bytes_held(&run_id(0)).unwrap();
+    assert!(left < alone + 1_000, "{left} bytes are held, {alone} at first");
+    store.commit(&run_id(1), Revision(0), running(vec![vec![1]])).await.unwrap();
+}
+
+#[tokio::test]
+async fn lists_go_on_after_what_was_listed_is_pruned() {
+    let store = MemoryStore::new();
+    for number in 0..200 {
+        let status = if number % 2 == 0 { Status::Finished } else { Status::Running };
+        let step = Transition { head: HeadUpdate::new(status), ..running(vec![vec![7]]) };
+        store.commit(&run_id(number), Revision(0), step).await.unwrap();
+    }
+    let mut filter = RunFilter { limit: Some(50), ..RunFilter::default() };
+    filter.cursor = store.list(&filter).await.unwrap().next;
+    let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: usize::MAX };
+    assert_eq!(store.prune(&all).await.unwrap().len(), 100);
+    let page = store.list(&filter).await.unwrap();
+    let wanted: Vec<RunId> = (0..150).rev().filter(|number| number % 2 == 1).map(run_id).take(50).collect();
+    assert_eq!(page.runs.iter().map(|head| head.run.clone()).collect::<Vec<_>>(), wanted);
 }

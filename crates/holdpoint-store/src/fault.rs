@@ -1,0 +1,109 @@
+//! Why a store fails, in words that people can act on.
+
+use std::fmt;
+
+use holdpoint_core::Code;
+
+/// The reason of a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreFault {
+    /// The address is not one of a store.
+    InvalidUrl,
+    /// There is no such database, folder or server.
+    Missing,
+    /// The database does not let this user in.
+    NotPermitted,
+    /// It cannot be reached right now, or the connection broke.
+    Unavailable,
+    /// Somebody else holds its lock for too long.
+    Locked,
+    /// It can be read and not written.
+    ReadOnly,
+    /// There is no room left.
+    Full,
+    /// What it holds cannot be read.
+    Corrupt,
+    /// A newer version of Holdpoint made it.
+    SchemaNewer {
+        /// Its version.
+        found: u32,
+        /// The newest that this program knows.
+        known: u32,
+    },
+    /// An older version of Holdpoint made it, and this program may not bring it up to date.
+    SchemaOlder {
+        /// Its version.
+        found: u32,
+        /// The one that this program needs.
+        known: u32,
+    },
+}
+
+impl StoreFault {
+    /// Whether it may be gone a little later without anybody doing something.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            StoreFault::Unavailable | StoreFault::Locked | StoreFault::Full => true,
+            StoreFault::InvalidUrl
+            | StoreFault::Missing
+            | StoreFault::NotPermitted
+            | StoreFault::ReadOnly
+            | StoreFault::Corrupt
+            | StoreFault::SchemaNewer { .. }
+            | StoreFault::SchemaOlder { .. } => false,
+        }
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        match self {
+            StoreFault::InvalidUrl => Code::InvalidStoreUrl,
+            StoreFault::Missing => Code::StoreMissing,
+            StoreFault::NotPermitted => Code::StoreNotPermitted,
+            StoreFault::Unavailable => Code::StoreUnavailable,
+            StoreFault::Locked => Code::StoreLocked,
+            StoreFault::ReadOnly => Code::StoreReadOnly,
+            StoreFault::Full => Code::StoreFull,
+            StoreFault::Corrupt => Code::StoreCorrupt,
+            StoreFault::SchemaNewer { .. } => Code::StoreSchemaNewer,
+            StoreFault::SchemaOlder { .. } => Code::StoreSchemaOlder,
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            StoreFault::InvalidUrl => "write `sqlite:PATH`, `postgres://USER@HOST/DATABASE` or `memory`",
+            StoreFault::Missing => "create the database or the folder first, or correct the address",
+            StoreFault::NotPermitted => "check the user, the password and the permissions of the database",
+            StoreFault::Unavailable => "is the database running, and does the address name its host and port?",
+            StoreFault::Locked => "another program keeps the database locked; end it or try again",
+            StoreFault::ReadOnly => "make the file and its folder writable, or connect to the primary server",
+            StoreFault::Full => "make room on the disk; nothing that was acknowledged is lost",
+            StoreFault::Corrupt => "restore the database from a backup",
+            StoreFault::SchemaNewer { .. } => "use the newer version of Holdpoint that made this database",
+            StoreFault::SchemaOlder { .. } => "run `holdpoint migrate` first",
+        }
+    }
+}
+
+impl fmt::Display for StoreFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreFault::InvalidUrl => f.write_str("the address is not one of a store"),
+            StoreFault::Missing => f.write_str("there is no such database"),
+            StoreFault::NotPermitted => f.write_str("the database does not let this user in"),
+            StoreFault::Unavailable => f.write_str("the database cannot be reached"),
+            StoreFault::Locked => f.write_str("the database is locked"),
+            StoreFault::ReadOnly => f.write_str("the database is read-only"),
+            StoreFault::Full => f.write_str("the disk is full"),
+            StoreFault::Corrupt => f.write_str("what is stored cannot be read"),
+            StoreFault::SchemaNewer { found, known } => {
+                write!(f, "the database has schema version {found}, this program knows {known}")
+            }
+            StoreFault::SchemaOlder { found, known } => {
+                write!(f, "the database has schema version {found}, this program needs {known}")
+            }
+        }
+    }
+}

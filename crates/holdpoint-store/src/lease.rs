@@ -1,0 +1,60 @@
+//! Who drives a run, and for how long.
+
+use std::fmt;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+/// The most runs that one claim takes, whatever was asked for.
+pub const CLAIM_LIMIT_MAX: usize = 1_000;
+
+/// A process, or a part of one, that drives runs. Never used again by another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnerId(Arc<str>);
+
+impl OwnerId {
+    /// A name that nobody else has.
+    pub fn unique() -> Self {
+        Self(Uuid::now_v7().to_string().into())
+    }
+
+    /// Takes a name that was stored.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A run is held: nobody claims it until the lease lapses. It keeps strangers from trying; what keeps them from writing
+/// is the revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// By whom.
+    pub owner: OwnerId,
+    /// For how long from the moment it is written, by the clock of the store.
+    pub lease_ms: u64,
+}
+
+/// The agents whose runs or tasks somebody can take care of. The empty name stands for agents without one.
+pub type Agents = [Arc<str>];
+
+/// Asks for runs that are to go on and that nobody holds.
+#[derive(Clone, Debug)]
+pub struct ClaimRequest {
+    /// Who will hold them, and for how long.
+    pub hold: Hold,
+    /// Whose runs.
+    pub agents: Vec<Arc<str>>,
+    /// How many at most: never more than [`CLAIM_LIMIT_MAX`].
+    pub limit: usize,
+}

@@ -1,0 +1,67 @@
+//! Who drives which run. Only runs that are to go on are here.
+
+use std::collections::{BTreeSet, HashMap};
+use std::mem::size_of;
+
+use holdpoint_core::Timestamp;
+
+use super::runs::RunNo;
+use crate::{Hold, LEASE_MS_MAX, LeaseState, OwnerId};
+
+/// The running runs, by number and by the moment from which they can be claimed.
+#[derive(Default)]
+pub(super) struct Holds {
+    running: HashMap<RunNo, Running>,
+    free: BTreeSet<(Timestamp, RunNo)>,
+}
+
+struct Running {
+    owner: Option<OwnerId>,
+    /// When the lease lapses, or since when nobody holds it.
+    free_at: Timestamp,
+}
+
+impl Holds {
+    /// The run goes on, in these hands.
+    pub(super) fn set(&mut self, run: RunNo, hold: Option<&Hold>, now: Timestamp) {
+        let free_at = hold.map_or(now, |hold| now.plus_ms(hold.lease_ms.min(LEASE_MS_MAX)));
+        let owner = hold.map(|hold| hold.owner.clone());
+        if let Some(before) = self.running.insert(run, Running { owner, free_at }) {
+            if before.free_at == free_at {
+                return;
+            }
+            self.free.remove(&(before.free_at, run));
+        }
+        self.free.insert((free_at, run));
+    }
+
+    /// The run stopped.
+    pub(super) fn clear(&mut self, run: RunNo) {
+        if let Some(before) = self.running.remove(&run) {
+            self.free.remove(&(before.free_at, run));
+        }
+    }
+
+    /// A run that is not to go on is held by nobody and needs no hold: there is nothing to lose.
+    pub(super) fn renew(&mut self, run: RunNo, hold: &Hold, now: Timestamp) -> LeaseState {
+        let Some(running) = self.running.get(&run) else { return LeaseState::Held };
+        // A lease of somebody else that lapsed is for those who claim.
+        if running.owner.as_ref().is_some_and(|owner| *owner != hold.owner) {
+            return LeaseState::Lost;
+        }
+        self.set(run, Some(hold), now);
+        LeaseState::Held
+    }
+
+    /// Those that can be claimed, the longest free first.
+    pub(super) fn claimable(&self, now: Timestamp) -> impl Iterator<Item = RunNo> {
+        self.free.range(..=(now, RunNo(u64::MAX))).map(|(_, run)| *run)
+    }
+
+    /// What a run takes here: nothing unless it is to go on.
+    pub(super) fn bytes(&self, run: RunNo) -> usize {
+        // A tree and a hash table with twice as many places as they need, at worst.
+        let places = 2 * (size_of::<(RunNo, Running)>() + size_of::<(Timestamp, RunNo)>());
+        self.running.get(&run).map_or(0, |_| places)
+    }
+}

@@ -1,0 +1,167 @@
+//! What workers do with tasks.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use holdpoint_core::{Attempt, CallKey, RunId, Status, Timestamp};
+
+use super::queue::{CallPlace, Task, TaskNo};
+use super::table::Table;
+use crate::{
+    Agents, Cursor, DeliveredTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LeaseRequest, LeaseState, LeasedTask, Release,
+    StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, TaskState,
+};
+
+impl Table {
+    pub(super) fn lease(&mut self, request: &LeaseRequest, now: Timestamp) -> Vec<LeasedTask> {
+        let limit = request.limit.min(LEASE_LIMIT_MAX);
+        let lanes: HashSet<_> = request.tools.iter().collect();
+        let mut found: Vec<(Timestamp, TaskNo)> = Vec::new();
+        for lane in lanes {
+            let available = self.queue.available(lane, now);
+            let fitting = available.filter(|(_, _, task)| may_lease(task, request, now));
+            found.extend(fitting.take(limit).map(|(at, number, _)| (at, number)));
+        }
+        found.sort_unstable();
+        found.truncate(limit);
+        found.into_iter().filter_map(|(_, number)| self.take(number, request, now)).collect()
+    }
+
+    fn take(&mut self, number: TaskNo, request: &LeaseRequest, now: Timestamp) -> Option<LeasedTask> {
+        let fence = self.queue.next_fence();
+        self.queue.change(number, |task| {
+            task.head.attempts = task.head.attempts.next();
+            let until = lease_end(&task.head, request.lease_ms, now);
+            task.head.state = TaskState::Leased { worker: Arc::clone(&request.worker), fence, since: now, until };
+        });
+        let task = self.queue.get(number)?;
+        let lease = TaskLease { key: task.head.key.clone(), fence };
+        Some(LeasedTask { lease, task: task.head.clone(), body: Arc::clone(&task.body) })
+    }
+
+    pub(super) fn heartbeat(&mut self, lease: &TaskLease, lease_ms: u64, now: Timestamp) -> LeaseState {
+        let Some(number) = self.leased_task(lease) else { return LeaseState::Lost };
+        self.queue.change(number, |task| {
+            let end = lease_end(&task.head, lease_ms, now);
+            if let TaskState::Leased { until, .. } = &mut task.head.state {
+                *until = end;
+            }
+        });
+        LeaseState::Held
+    }
+
+    /// Delivering again under the same lease is what somebody does who did not hear the answer: the first result stays.
+    pub(super) fn deliver(&mut self, lease: &TaskLease, result: Vec<u8>) -> LeaseState {
+        let Some(number) = self.leased_task(lease) else { return LeaseState::Lost };
+        let delivery = self.queue.next_delivery();
+        self.queue.change(number, |task| {
+            if let TaskState::Leased { worker, fence, since, .. } = &task.head.state {
+                task.head.state = TaskState::Delivered { worker: Arc::clone(worker), fence: *fence, since: *since };
+                task.result = Some((delivery, result.into()));
+            }
+        });
+        LeaseState::Held
+    }
+
+    pub(super) fn release(&mut self, lease: &TaskLease, how: Release, now: Timestamp) -> LeaseState {
+        let Some(number) = self.leased_task(lease) else { return LeaseState::Lost };
+        let mut state = LeaseState::Lost;
+        self.queue.change(number, |task| {
+            // A result that is there stays there.
+            if let TaskState::Leased { .. } = &task.head.state {
+                let available_at = match how {
+                    Release::Unstarted => {
+                        task.head.attempts = Attempt(task.head.attempts.0.saturating_sub(1));
+                        now
+                    }
+                    Release::Retry { delay_ms } => now.plus_ms(delay_ms),
+                };
+                task.head.state = TaskState::Waiting { available_at };
+                state = LeaseState::Held;
+            }
+        });
+        state
+    }
+
+    pub(super) fn delivered(&self, run: &RunId) -> Vec<DeliveredTask> {
+        let Some(run) = self.runs.number_of(run) else { return Vec::new() };
+        let with_result = |task: &Task| {
+            let (_, result) = task.result.as_ref()?;
+            Some(DeliveredTask { task: task.head.clone(), result: Arc::clone(result) })
+        };
+        self.queue.delivered(run).filter_map(with_result).collect()
+    }
+
+    pub(super) fn arrivals(&self, agents: &Agents, limit: usize) -> Vec<RunId> {
+        let owners = self.owners.of_agents(agents);
+        let runs = self.queue.runs_with_results().filter_map(|run| self.runs.get(run));
+        let arrived = runs.filter(|entry| is_paused(entry.status) && owners.contains(entry.owner));
+        arrived.take(limit).map(|entry| entry.run.clone()).collect()
+    }
+
+    pub(super) fn lapsed(&self, agents: &Agents, now: Timestamp, limit: usize) -> Vec<TaskHead> {
+        let ours = self.queue.lapsed(now).filter(|task| agents.contains(&task.head.agent));
+        ours.take(limit).map(|task| task.head.clone()).collect()
+    }
+
+    pub(super) fn task(&self, key: &CallKey) -> Option<TaskHead> {
+        self.queue.at(self.place_of(key)?).map(|(_, task)| task.head.clone())
+    }
+
+    pub(super) fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+        let start = match &filter.cursor {
+            None => TaskNo(0),
+            Some(cursor) => self.task_at(cursor)?,
+        };
+        let mut page = TaskPage::default();
+        let page_size = filter.page_size();
+        for (number, task) in self.queue.from(start) {
+            let head = &task.head;
+            let fits = filter.tenant.as_ref().is_none_or(|tenant| Some(tenant) == head.tenant.as_ref())
+                && filter.tool.as_ref().is_none_or(|tool| *tool == head.tool);
+            if !fits {
+                continue;
+            }
+            if page.tasks.len() == page_size {
+                page.next = Some(Cursor::new(number.0.to_string()));
+                break;
+            }
+            page.tasks.push(head.clone());
+        }
+        Ok(page)
+    }
+
+    /// The task if this lease of it is the current one, or the one under which its result came.
+    fn leased_task(&self, lease: &TaskLease) -> Option<TaskNo> {
+        let (number, task) = self.queue.at(self.place_of(&lease.key)?)?;
+        task.has_fence(lease.fence).then_some(number)
+    }
+
+    fn place_of(&self, key: &CallKey) -> Option<CallPlace> {
+        Some((self.runs.number_of(&key.run)?, key.turn, key.index))
+    }
+
+    /// A cursor is the number of the first task of the page.
+    fn task_at(&self, cursor: &Cursor) -> Result<TaskNo, StoreError> {
+        let number = cursor.as_str().parse().map(TaskNo).map_err(|_| StoreError::InvalidCursor)?;
+        if number > self.queue.next() { Err(StoreError::InvalidCursor) } else { Ok(number) }
+    }
+}
+
+/// A lease of a task past its deadline would be over before it began.
+fn may_lease(task: &Task, request: &LeaseRequest, now: Timestamp) -> bool {
+    request.tenant.as_ref().is_none_or(|tenant| Some(tenant) == task.head.tenant.as_ref())
+        && task.head.deadline.is_none_or(|deadline| deadline > now)
+}
+
+fn lease_end(task: &TaskHead, lease_ms: u64, now: Timestamp) -> Timestamp {
+    let end = now.plus_ms(lease_ms.min(LEASE_MS_MAX));
+    task.deadline.map_or(end, |deadline| end.min(deadline))
+}
+
+pub(super) fn is_paused(status: Status) -> bool {
+    match status {
+        Status::AwaitingToolConfirmation | Status::AwaitingToolResults => true,
+        Status::Running | Status::Finished | Status::Failed | Status::Cancelled => false,
+    }
+}

@@ -1,0 +1,250 @@
+//! Tasks: calls that somebody outside the run's process does. A task is there exactly as long as its call waits.
+
+use std::fmt;
+use std::sync::Arc;
+
+use holdpoint_core::{Attempt, CallIndex, CallKey, Repeat, Timestamp, ToolName, Turn};
+
+use crate::Cursor;
+
+/// The most tasks that one lease takes, whatever was asked for.
+pub const LEASE_LIMIT_MAX: usize = 256;
+/// The most tools that one lease asks for.
+pub const LEASE_TOOLS_MAX: usize = 4_096;
+/// The longest lease of a task or a run.
+pub const LEASE_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+
+/// The number of a lease of a task: each lease of it has a higher one. It decides whose result counts, not the clock.
+///
+/// A store never uses a fence twice for one call, also when the task is closed and opened again: a worker that comes late
+/// from the first opening matches nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fence(pub u64);
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a transition does to the queue.
+#[derive(Clone, Debug)]
+pub enum TaskChange {
+    /// A call is handed out.
+    Open(Box<TaskOpening>),
+    /// A call needs nobody any more. No task at all is fine, unless the guard wants a lease.
+    Close {
+        /// The turn of the call.
+        turn: Turn,
+        /// Its place in the turn.
+        index: CallIndex,
+        /// What must be true of the task; otherwise the whole transition is [`crate::CommitError::LeaseLost`].
+        guard: TaskGuard,
+    },
+}
+
+/// What must be true of a task for it to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskGuard {
+    /// Nothing.
+    Any,
+    /// This lease of it is the current one, or the one under which its result was delivered. That it lapsed does not matter
+    /// as long as nobody else took the task.
+    Lease(Fence),
+    /// Nobody has leased it, and it has no result.
+    Waiting,
+}
+
+/// A new task. Agent and tenant are those of the transition's head. A task of the same call that is still there is
+/// replaced.
+#[derive(Clone)]
+pub struct TaskOpening {
+    /// The turn of the call.
+    pub turn: Turn,
+    /// Its place in the turn.
+    pub index: CallIndex,
+    /// The registered tool.
+    pub tool: ToolName,
+    /// How often the call was started before.
+    pub attempts: Attempt,
+    /// How often it may be started in all.
+    pub attempts_max: Attempt,
+    /// Whether it may be started again in doubt.
+    pub repeat: Repeat,
+    /// No lease lasts longer than this.
+    pub deadline: Option<Timestamp>,
+    /// What the worker needs, as the codec wrote it. Holds raw arguments.
+    pub body: Vec<u8>,
+}
+
+/// Shows the size of the body only.
+impl fmt::Debug for TaskOpening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { turn, index, tool, body, .. } = self;
+        write!(f, "TaskOpening({turn}.{index} {tool}, {} bytes)", body.len())
+    }
+}
+
+/// Asks for tasks.
+#[derive(Clone, Debug)]
+pub struct LeaseRequest {
+    /// Who asks, as people see it.
+    pub worker: Arc<str>,
+    /// The tools that the worker has, each with the agent whose tool it is (the empty name for an agent without one).
+    /// Nothing else is leased.
+    pub tools: Vec<(Arc<str>, ToolName)>,
+    /// Only tasks of this tenant.
+    pub tenant: Option<Arc<str>>,
+    /// How many at most: never more than [`LEASE_LIMIT_MAX`].
+    pub limit: usize,
+    /// For how long, by the clock of the store; never beyond the deadline of the task.
+    pub lease_ms: u64,
+}
+
+/// Names a lease of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TaskLease {
+    /// The call.
+    pub key: CallKey,
+    /// Which lease of it.
+    pub fence: Fence,
+}
+
+/// A task that a worker got. The lease is the intent: from now on the call may have taken effect.
+#[derive(Clone)]
+pub struct LeasedTask {
+    /// The lease.
+    pub lease: TaskLease,
+    /// What is known of it.
+    pub task: TaskHead,
+    /// What the codec wrote when it was opened.
+    pub body: Arc<[u8]>,
+}
+
+/// Shows the size of the body only.
+impl fmt::Debug for LeasedTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LeasedTask({:?}, {} bytes)", self.task, self.body.len())
+    }
+}
+
+/// What is known of a task without its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskHead {
+    /// The call.
+    pub key: CallKey,
+    /// The agent; the empty name for an agent without one.
+    pub agent: Arc<str>,
+    /// The tenant, where there are tenants.
+    pub tenant: Option<Arc<str>>,
+    /// The registered tool.
+    pub tool: ToolName,
+    /// How often it was started: counts a lease from its beginning, and not one that was given back unstarted.
+    pub attempts: Attempt,
+    /// How often it may be started in all.
+    pub attempts_max: Attempt,
+    /// Whether it may be started again in doubt.
+    pub repeat: Repeat,
+    /// When it must be done.
+    pub deadline: Option<Timestamp>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// Where it is.
+    pub state: TaskState,
+}
+
+/// Where a task is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// It can be leased from this moment on.
+    Waiting {
+        /// When.
+        available_at: Timestamp,
+    },
+    /// A worker has it.
+    Leased {
+        /// Who.
+        worker: Arc<str>,
+        /// Which lease.
+        fence: Fence,
+        /// Since when.
+        since: Timestamp,
+        /// Until when, unless it is prolonged.
+        until: Timestamp,
+    },
+    /// It has a result, which waits for the run to take it.
+    Delivered {
+        /// By whom.
+        worker: Arc<str>,
+        /// Under which lease.
+        fence: Fence,
+        /// Since when the worker had it.
+        since: Timestamp,
+    },
+}
+
+/// A result that waits to be taken by its run.
+#[derive(Clone)]
+pub struct DeliveredTask {
+    /// What is known of the task. It is in the state [`TaskState::Delivered`].
+    pub task: TaskHead,
+    /// What the worker delivered, as the codec wrote it.
+    pub result: Arc<[u8]>,
+}
+
+/// Shows the size of the result only.
+impl fmt::Debug for DeliveredTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeliveredTask({:?}, {} bytes)", self.task, self.result.len())
+    }
+}
+
+/// How a lease ends without a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// The worker did not start it: the attempt does not count, and anybody may have it at once.
+    Unstarted,
+    /// It may be started again, after a while.
+    Retry {
+        /// How long to wait.
+        delay_ms: u64,
+    },
+}
+
+/// What became of a lease that was to be prolonged or given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseState {
+    /// It is the current one.
+    Held,
+    /// The task was closed, or somebody else has it.
+    Lost,
+}
+
+/// Which tasks to list. The default is all of them.
+#[derive(Clone, Debug, Default)]
+pub struct TaskFilter {
+    /// Only tasks of this tenant.
+    pub tenant: Option<Arc<str>>,
+    /// Only tasks of this tool.
+    pub tool: Option<ToolName>,
+    /// Go on where an earlier page ended.
+    pub cursor: Option<Cursor>,
+    /// How many at most: as for runs.
+    pub limit: Option<usize>,
+}
+
+impl TaskFilter {
+    /// The size of a page: at least 1.
+    pub fn page_size(&self) -> usize {
+        self.limit.unwrap_or(crate::LIST_LIMIT_DEFAULT).clamp(1, crate::LIST_LIMIT_MAX)
+    }
+}
+
+/// One page of tasks.
+#[derive(Clone, Debug, Default)]
+pub struct TaskPage {
+    /// The tasks, the first opened first.
+    pub tasks: Vec<TaskHead>,
+    /// Where the next page starts, unless this was the last.
+    pub next: Option<Cursor>,
+}

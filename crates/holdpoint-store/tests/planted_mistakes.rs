@@ -1,0 +1,285 @@
+//! The conformance suite finds stores that break the rules, each mistake by the rule that is about it.
+
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
+use holdpoint_store::conformance::{self, Fixture};
+use holdpoint_store::{
+    ClaimRequest, CommitError, Fence, HeadUpdate, LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore,
+    PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, StoreLayer, TaskLease, TaskState, Topic,
+    Transition,
+};
+use tokio::sync::watch;
+
+/// What a broken store does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mistake {
+    IgnoresTheRevision,
+    LosesTheLastRecord,
+    ListsTheOldestFirst,
+    NeverWakes,
+    ForgetsDeadlines,
+    /// Takes whatever lease is the current one for the one that was named.
+    ForgetsTheFence,
+    /// Numbers leases by attempts, so that numbers come again.
+    FencesByAttempt,
+    LeasesTwice,
+    LeasesToEveryTenant,
+    CountsUnstartedAttempts,
+    RetriesAtOnce,
+    /// Writes the records of a transition whose guard failed.
+    WritesHalfOnLostLease,
+    ClaimsTwice,
+    ForgetsWhoHolds,
+    RenewsForAnybody,
+    PrunesPausedRuns,
+    PrunesEveryTenant,
+    LosesAuditRows,
+    RefusesTheSameResultTwice,
+    NeverWakesWatchers,
+    LosesAllOnReopening,
+}
+
+struct BrokenStore {
+    inner: MemoryStore,
+    mistake: Mistake,
+    leased: Mutex<Vec<LeasedTask>>,
+    claimed: Mutex<Vec<RunId>>,
+    silent: watch::Sender<u64>,
+}
+
+fn broken(mistake: Mistake, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
+    let inner = MemoryStore::with_clock(Arc::clone(clock) as Arc<_>);
+    Arc::new(BrokenStore {
+        inner,
+        mistake,
+        leased: Mutex::default(),
+        claimed: Mutex::default(),
+        silent: watch::Sender::default(),
+    })
+}
+
+fn fixture(mistake: Mistake) -> Fixture {
+    let clock = Arc::new(ManualClock::default());
+    let fixture = Fixture::new(broken(mistake, &clock), Arc::clone(&clock));
+    if mistake != Mistake::LosesAllOnReopening {
+        return fixture;
+    }
+    fixture.reopening(move || {
+        let store = broken(mistake, &clock);
+        async { store }
+    })
+}
+
+impl BrokenStore {
+    fn has(&self, mistake: Mistake) -> bool {
+        self.mistake == mistake
+    }
+
+    /// The lease that the inner store gave, for the one that this store takes it for.
+    async fn inner_lease(&self, lease: &TaskLease) -> Result<TaskLease, StoreError> {
+        let Some(task) = self.inner.task(&lease.key).await? else { return Ok(lease.clone()) };
+        let (TaskState::Leased { fence, .. } | TaskState::Delivered { fence, .. }) = task.state else {
+            return Ok(lease.clone());
+        };
+        let fence = match self.mistake {
+            Mistake::ForgetsTheFence => fence,
+            Mistake::FencesByAttempt if u64::from(task.attempts.0) == lease.fence.0 => fence,
+            Mistake::FencesByAttempt => Fence(0),
+            _ => lease.fence,
+        };
+        Ok(TaskLease { key: lease.key.clone(), fence })
+    }
+}
+
+#[async_trait]
+impl StoreLayer for BrokenStore {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, mut step: Transition) -> Result<Revision, CommitError> {
+        let mut at = at;
+        match self.mistake {
+            Mistake::IgnoresTheRevision => at = self.inner.head(run).await?.map_or(Revision(0), |head| head.revision),
+            Mistake::ForgetsDeadlines => step.head.deadline = None,
+            Mistake::ForgetsWhoHolds => step.hold = None,
+            Mistake::LosesAuditRows => step.audit = None,
+            _ => {}
+        }
+        let half = Transition::new(step.records.clone(), step.head.clone(), step.at);
+        let made = self.inner.commit(run, at, step).await;
+        if self.has(Mistake::WritesHalfOnLostLease) && matches!(made, Err(CommitError::LeaseLost)) {
+            self.inner.commit(run, at, half).await?;
+        }
+        made
+    }
+
+    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        let mut records = self.inner.load(run, after).await?;
+        if self.has(Mistake::LosesTheLastRecord) {
+            records.pop();
+        }
+        Ok(records)
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+        let mut page = self.inner.list(filter).await?;
+        if self.has(Mistake::ListsTheOldestFirst) {
+            page.runs.reverse();
+        }
+        Ok(page)
+    }
+
+    async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
+        if self.has(Mistake::NeverWakes) {
+            return self.inner.head(run).await?.map(|_| after).ok_or_else(|| StoreError::NotFound { run: run.clone() });
+        }
+        self.inner.changed(run, after).await
+    }
+
+    async fn renew(&self, run: &RunId, hold: &holdpoint_store::Hold) -> Result<LeaseState, StoreError> {
+        if self.has(Mistake::RenewsForAnybody) {
+            return Ok(LeaseState::Held);
+        }
+        self.inner.renew(run, hold).await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        let mut runs = self.inner.claim(request).await?;
+        if self.has(Mistake::ClaimsTwice) {
+            let before = std::mem::replace(&mut *self.claimed.lock().unwrap(), runs.clone());
+            runs.extend(before);
+        }
+        Ok(runs)
+    }
+
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        let mut request = request.clone();
+        if self.has(Mistake::LeasesToEveryTenant) {
+            request.tenant = None;
+        }
+        let mut tasks = self.inner.lease(&request).await?;
+        if self.has(Mistake::FencesByAttempt) {
+            for task in &mut tasks {
+                task.lease.fence = Fence(task.task.attempts.0.into());
+            }
+        }
+        if self.has(Mistake::LeasesTwice) {
+            let before = std::mem::replace(&mut *self.leased.lock().unwrap(), tasks.clone());
+            tasks.extend(before);
+        }
+        Ok(tasks)
+    }
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        let mut states = Vec::new();
+        for lease in leases {
+            let lease = self.inner_lease(lease).await?;
+            states.extend(self.inner.heartbeat(&[lease], lease_ms).await?);
+        }
+        Ok(states)
+    }
+
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+        let lease = self.inner_lease(lease).await?;
+        if self.has(Mistake::RefusesTheSameResultTwice) && self.is_delivered(&lease.key).await? {
+            return Ok(LeaseState::Lost);
+        }
+        self.inner.deliver(&lease, result).await
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        let lease = self.inner_lease(lease).await?;
+        let how = match (self.mistake, how) {
+            (Mistake::CountsUnstartedAttempts, Release::Unstarted)
+            | (Mistake::RetriesAtOnce, Release::Retry { .. }) => Release::Retry { delay_ms: 0 },
+            _ => how,
+        };
+        self.inner.release(&lease, how).await
+    }
+
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        let mut request = request.clone();
+        if self.has(Mistake::PrunesEveryTenant) {
+            request.tenant = None;
+        }
+        if self.has(Mistake::PrunesPausedRuns) {
+            let paused = RunFilter { status: Some(Status::AwaitingToolResults), ..RunFilter::default() };
+            for head in self.inner.list(&paused).await?.runs {
+                let over = Transition::new(vec![vec![0]], HeadUpdate::new(Status::Finished), Timestamp(0));
+                let ended = self.inner.commit(&head.run, head.revision, over).await;
+                ended.map_err(|error| StoreError::failed("end a run", error))?;
+            }
+        }
+        self.inner.prune(&request).await
+    }
+
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        if self.has(Mistake::NeverWakesWatchers) { self.silent.subscribe() } else { self.inner.watch(topic) }
+    }
+}
+
+impl BrokenStore {
+    async fn is_delivered(&self, key: &CallKey) -> Result<bool, StoreError> {
+        let task = self.inner.task(key).await?;
+        Ok(task.is_some_and(|task| matches!(task.state, TaskState::Delivered { .. })))
+    }
+}
+
+/// The rule finds the mistake, and finds nothing in the same store without it, as the suite of the memory store shows.
+macro_rules! found_by {
+    ($($mistake:ident: $($rule:ident),+;)*) => {
+        $($({
+            let checked = conformance::$rule(fixture(Mistake::$mistake)).await;
+            assert!(checked.is_err(), "{} does not find {:?}", stringify!($rule), Mistake::$mistake);
+        })+)*
+    };
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_suite_finds_every_planted_mistake() {
+    found_by! {
+        IgnoresTheRevision: a_commit_on_an_unknown_run_is_stale, the_same_commit_again_is_stale;
+        LosesTheLastRecord: of_racing_commits_exactly_one_wins, two_writers_make_one_history, a_tail_starts_at_any_record;
+        ForgetsDeadlines: deadlines_that_passed_are_due, only_runs_of_the_agents_are_due;
+        ListsTheOldestFirst: lists_are_filtered;
+        NeverWakes: everybody_who_waits_is_woken;
+        ForgetsTheFence: an_old_lease_changes_nothing, a_reopened_task_has_new_fences;
+        FencesByAttempt: a_task_given_back_unstarted_is_there_at_once, a_reopened_task_has_new_fences;
+        LeasesTwice: racing_workers_never_get_the_same_task, a_leased_task_is_not_leased_again;
+        LeasesToEveryTenant: a_worker_gets_only_what_it_asked_for;
+        CountsUnstartedAttempts: a_task_given_back_unstarted_is_there_at_once;
+        RetriesAtOnce: a_task_to_be_retried_comes_back_later;
+        WritesHalfOnLostLease: a_lost_lease_undoes_the_whole_transition, a_lost_lease_creates_no_run,
+            a_lost_lease_leaves_the_hold_alone;
+        ClaimsTwice: of_racing_claims_each_run_goes_to_one, a_held_run_is_claimed_when_its_lease_lapsed;
+        ForgetsWhoHolds: a_commit_says_who_holds_the_run, what_was_committed_is_there_after_reopening;
+        RenewsForAnybody: only_the_holder_renews_a_lease;
+        PrunesPausedRuns: only_runs_that_are_over_are_pruned, a_pruned_run_leaves_nothing_behind;
+        PrunesEveryTenant: pruning_is_by_age_and_tenant;
+        LosesAuditRows: audit_rows_come_back_in_order;
+        RefusesTheSameResultTwice: delivering_twice_is_delivering_once;
+        LosesAllOnReopening: what_was_committed_is_there_after_reopening;
+    }
+}
+
+/// Apart, since these rules find it by waiting in vain, which the paused clock makes short.
+#[tokio::test(start_paused = true)]
+async fn the_suite_finds_a_store_that_never_wakes() {
+    let (tasks, runs) = tokio::join!(
+        conformance::a_task_wakes_those_who_wait_for_tasks(fixture(Mistake::NeverWakesWatchers)),
+        conformance::a_result_wakes_those_who_wait_for_runs(fixture(Mistake::NeverWakesWatchers)),
+    );
+    let free = conformance::a_free_run_wakes_those_who_wait_for_runs(fixture(Mistake::NeverWakesWatchers)).await;
+    assert!(tasks.is_err() && runs.is_err() && free.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_whole_suite_names_the_rule_that_is_broken() {
+    let problem = conformance::check_all(async || fixture(Mistake::LosesAuditRows)).await.unwrap_err();
+    assert!(problem.starts_with("audit_rows_come_back_in_order: "), "{problem}");
+}
