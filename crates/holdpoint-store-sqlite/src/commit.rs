@@ -1,0 +1,249 @@
+//! Commits: decides which of a group are accepted, and writes them.
+
+use holdpoint_core::{CallKey, Revision, Status, Timestamp};
+use holdpoint_store::{CommitError, Hold, LEASE_MS_MAX, TaskChange, TaskGuard, TaskOpening};
+
+use crate::batch::{Batch, Values};
+use crate::board::{Board, Moved, Opened, RunChange, RunNow, TaskNow, TaskStage};
+use crate::columns::{DELIVERED, LEASED, WAITING, repeat_number, signed, status_number};
+use crate::request::Step;
+use crate::rows::Rows;
+
+pub(crate) const CREATE_RUNS: &str = "INSERT INTO runs (run_no, run_id, revision, status, agent, tenant, pause, deadline, \
+     created_at, updated_at, owner, lease_until) \
+     SELECT value->>0, CAST(substr($2, value->>1, value->>2) AS TEXT), value->>3, value->>4, \
+     CAST(substr($2, value->>5, value->>6) AS TEXT), CAST(substr($2, value->>7, value->>8) AS TEXT), value->>9, \
+     value->>10, value->>11, value->>12, CAST(substr($2, value->>13, value->>14) AS TEXT), value->>15 FROM json_each($1)";
+pub(crate) const MOVE_RUNS: &str = "UPDATE runs SET revision = j.value->>1, status = j.value->>2, pause = j.value->>3, \
+     deadline = j.value->>4, updated_at = j.value->>5, owner = CAST(substr($2, j.value->>6, j.value->>7) AS TEXT), \
+     lease_until = j.value->>8 FROM json_each($1) j WHERE runs.run_no = j.value->>0";
+pub(crate) const RENAME_RUNS: &str = "UPDATE runs SET agent = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
+     tenant = CAST(substr($2, j.value->>3, j.value->>4) AS TEXT) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
+pub(crate) const RENEW_RUNS: &str = "UPDATE runs SET owner = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
+     lease_until = j.value->>3 FROM json_each($1) j WHERE runs.run_no = j.value->>0";
+pub(crate) const APPEND: &str = "INSERT INTO log (run_no, last_seq, first_seq, at, audit, body) \
+     SELECT value->>0, value->>1, value->>2, value->>3, substr($2, value->>4, value->>5), \
+     substr($2, value->>6, value->>7) FROM json_each($1)";
+pub(crate) const OPEN_TASKS: &str = "INSERT INTO tasks (task_no, run_no, turn, idx, agent, tenant, tool, attempts, \
+     attempts_max, repeat, deadline, created_at, state, moment, body) \
+     SELECT value->>0, value->>1, value->>2, value->>3, CAST(substr($2, value->>4, value->>5) AS TEXT), \
+     CAST(substr($2, value->>6, value->>7) AS TEXT), CAST(substr($2, value->>8, value->>9) AS TEXT), value->>10, \
+     value->>11, value->>12, value->>13, value->>14, 0, value->>15, substr($2, value->>16, value->>17) FROM json_each($1)";
+pub(crate) const CHANGE_TASKS: &str = "UPDATE tasks SET state = j.value->>1, moment = j.value->>2, attempts = j.value->>3, \
+     delivery = j.value->>4, result = substr($2, j.value->>5, j.value->>6) \
+     FROM json_each($1) j WHERE tasks.task_no = j.value->>0";
+pub(crate) const CLOSE_TASKS: &str = "DELETE FROM tasks WHERE task_no IN (SELECT value->>0 FROM json_each($1))";
+
+/// Decides one transition. What is accepted is on the board and in the log afterwards; what is not changed nothing.
+pub(crate) fn decide(board: &mut Board, log: &mut Rows, step: Step) -> Result<Revision, CommitError> {
+    let current = board.run(&step.run).map_or(Revision(0), |run| run.revision);
+    if current != step.at {
+        return Err(CommitError::Stale { current });
+    }
+    check_guards(board, &step)?;
+    let revision = Revision(step.at.0 + step.records);
+    let run_no = move_run(board, &step, revision);
+    log.row()
+        .int(run_no)
+        .int(signed(revision.0))
+        .int(signed(step.at.0 + 1))
+        .int(step.moment.0)
+        .bytes_or_null(step.audit.as_deref())
+        .bytes(&step.body)
+        .end();
+    change_tasks(board, step, run_no);
+    Ok(revision)
+}
+
+fn check_guards(board: &Board, step: &Step) -> Result<(), CommitError> {
+    for change in &step.tasks {
+        let TaskChange::Close { turn, index, guard } = change else { continue };
+        let task = board.task(&CallKey { run: step.run.clone(), turn: *turn, index: *index });
+        let holds = match guard {
+            TaskGuard::Any => true,
+            TaskGuard::Lease(fence) => task.is_some_and(|task| task.fence() == Some(*fence)),
+            TaskGuard::Waiting => task.is_none_or(|task| task.fence().is_none()),
+        };
+        if !holds {
+            return Err(CommitError::LeaseLost);
+        }
+    }
+    Ok(())
+}
+
+/// Who holds a run after a commit, and until when. A run that is not to go on is held by nobody.
+fn holding(step: &Step, now: Timestamp) -> (Option<&Hold>, Timestamp) {
+    let hold = step.hold.as_ref().filter(|_| step.head.status == Status::Running);
+    (hold, hold.map_or(now, |hold| now.plus_ms(hold.lease_ms.min(LEASE_MS_MAX))))
+}
+
+fn move_run(board: &mut Board, step: &Step, revision: Revision) -> i64 {
+    let (hold, lease_until) = holding(step, board.now);
+    let owner = hold.map(|hold| hold.owner.as_str().into());
+    let agent = step.head.agent.clone().unwrap_or_default();
+    let tenant = step.head.tenant.clone();
+    let moved = Moved {
+        pause: step.head.continuation.as_ref().map(|continuation| continuation.pause.0),
+        deadline: step.head.deadline,
+        updated_at: step.moment,
+    };
+    let run = board.runs.entry(&step.run, || None);
+    let change = match run {
+        None => {
+            board.last_run += 1;
+            RunChange::Created { at: step.moment, moved }
+        }
+        Some(RunNow { change: RunChange::Created { at, .. }, .. }) => RunChange::Created { at: *at, moved },
+        Some(_) => RunChange::Moved(moved),
+    };
+    let run_no = run.as_ref().map_or(board.last_run, |run| run.run_no);
+    let is_renamed = run.as_ref().is_some_and(|run| run.is_renamed || run.agent != agent || run.tenant != tenant);
+    let status = step.head.status;
+    *run = Some(RunNow { run_no, revision, status, agent, tenant, owner, lease_until, change, is_renamed });
+    run_no
+}
+
+fn change_tasks(board: &mut Board, step: Step, run_no: i64) {
+    let Step { run, tasks, head, moment, .. } = step;
+    for change in tasks {
+        match change {
+            TaskChange::Close { turn, index, .. } => {
+                if let Some(task) = board.tasks.get_mut(&CallKey { run: run.clone(), turn, index }) {
+                    task.now = None;
+                }
+            }
+            TaskChange::Open(opening) => {
+                board.last_task += 1;
+                let key = CallKey { run: run.clone(), turn: opening.turn, index: opening.index };
+                let (agent, tenant) = (head.agent.clone().unwrap_or_default(), head.tenant.clone());
+                let (attempts, deadline) = (opening.attempts, opening.deadline);
+                let opened = Opened { task_no: board.last_task, run_no, agent, tenant, at: moment, opening };
+                board.tasks.entry(&key, Default::default).now = Some(TaskNow {
+                    state: TaskStage::Waiting,
+                    moment: board.now,
+                    attempts,
+                    deadline,
+                    opened: Some(opened),
+                    is_changed: false,
+                });
+            }
+        }
+    }
+}
+
+/// Adds statements that write what is on the board and in the log.
+pub(crate) fn write(batch: &mut Batch, board: &Board, log: Rows) {
+    write_runs(batch, board);
+    add(batch, APPEND, log);
+    write_tasks(batch, board);
+}
+
+fn write_runs(batch: &mut Batch, board: &Board) {
+    let (mut created, mut moves) = (Rows::new(), Rows::new());
+    let (mut renamed, mut renewed) = (Rows::new(), Rows::new());
+    for (id, run) in board.runs.iter() {
+        let Some(run) = run else { continue };
+        let (owner, tenant) = (run.owner.as_deref(), run.tenant.as_deref());
+        match run.change {
+            RunChange::Nothing => continue,
+            RunChange::Renewed => {
+                renewed.row().int(run.run_no).text_or_null(owner).int(run.lease_until.0).end();
+            }
+            RunChange::Moved(moved) => moves
+                .row()
+                .int(run.run_no)
+                .int(signed(run.revision.0))
+                .int(status_number(run.status))
+                .int_or_null(moved.pause.map(Into::into))
+                .int_or_null(moved.deadline.map(|deadline| deadline.0))
+                .int(moved.updated_at.0)
+                .text_or_null(owner)
+                .int(run.lease_until.0)
+                .end(),
+            RunChange::Created { at, moved } => created
+                .row()
+                .int(run.run_no)
+                .text(id.as_str())
+                .int(signed(run.revision.0))
+                .int(status_number(run.status))
+                .text(&run.agent)
+                .text_or_null(tenant)
+                .int_or_null(moved.pause.map(Into::into))
+                .int_or_null(moved.deadline.map(|deadline| deadline.0))
+                .int(at.0)
+                .int(moved.updated_at.0)
+                .text_or_null(owner)
+                .int(run.lease_until.0)
+                .end(),
+        }
+        if run.is_renamed && !matches!(run.change, RunChange::Created { .. }) {
+            renamed.row().int(run.run_no).text(&run.agent).text_or_null(tenant).end();
+        }
+    }
+    add(batch, CREATE_RUNS, created);
+    add(batch, MOVE_RUNS, moves);
+    add(batch, RENAME_RUNS, renamed);
+    add(batch, RENEW_RUNS, renewed);
+}
+
+fn write_tasks(batch: &mut Batch, board: &Board) {
+    let (mut closed, mut opened, mut changed) = (Rows::new(), Rows::new(), Rows::new());
+    for (_, task) in board.tasks.iter() {
+        let is_new = task.now.as_ref().is_none_or(|task| task.opened.is_some());
+        match (task.stored, &task.now) {
+            (Some(stored), _) if is_new => closed.row().int(stored).end(),
+            (Some(stored), Some(now)) if now.is_changed => change_row(&mut changed, stored, now),
+            (Some(_) | None, _) => {}
+        }
+        if let Some(TaskNow { opened: Some(new), .. }) = &task.now {
+            open_row(&mut opened, new, board.now);
+        }
+    }
+    // A task that is replaced goes before the new one comes.
+    add(batch, CLOSE_TASKS, closed);
+    add(batch, OPEN_TASKS, opened);
+    add(batch, CHANGE_TASKS, changed);
+}
+
+fn open_row(rows: &mut Rows, new: &Opened, available_at: Timestamp) {
+    let Opened { task_no, run_no, agent, tenant, at, opening } = new;
+    let TaskOpening { turn, index, tool, attempts, attempts_max, repeat, deadline, body } = &**opening;
+    rows.row()
+        .int(*task_no)
+        .int(*run_no)
+        .int(turn.0.into())
+        .int(index.0.into())
+        .text(agent)
+        .text_or_null(tenant.as_deref())
+        .text(tool.as_str())
+        .int(attempts.0.into())
+        .int(attempts_max.0.into())
+        .int(repeat_number(*repeat))
+        .int_or_null(deadline.map(|deadline| deadline.0))
+        .int(at.0)
+        .int(available_at.0)
+        .bytes(body)
+        .end();
+}
+
+fn change_row(rows: &mut Rows, task_no: i64, task: &TaskNow) {
+    let (state, result) = match &task.state {
+        TaskStage::Waiting => (WAITING, None),
+        TaskStage::Leased(_) => (LEASED, None),
+        TaskStage::Delivered(_, result) => (DELIVERED, result.as_ref()),
+    };
+    rows.row()
+        .int(task_no)
+        .int(state)
+        .int(task.moment.0)
+        .int(task.attempts.0.into())
+        .int_or_null(result.map(|(delivery, _)| *delivery))
+        .bytes_or_null(result.map(|(_, bytes)| bytes.as_slice()))
+        .end();
+}
+
+fn add(batch: &mut Batch, sql: &str, rows: Rows) {
+    if !rows.is_empty() {
+        batch.add(sql, Values::rows(rows));
+    }
+}

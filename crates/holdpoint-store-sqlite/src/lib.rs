@@ -1,0 +1,261 @@
+//! The store contract on SQLite.
+//!
+//! One connection writes. Whatever waits for it (commits, leases, results) becomes one transaction, and nobody is answered
+//! before its commit, so the disk is asked once for many. A few other connections read and never wait for the writer. Other
+//! processes may use the same file at the same time: what they write is noticed soon, while somebody waits for it.
+
+mod batch;
+mod board;
+mod columns;
+mod commit;
+mod fault;
+mod leases;
+mod look;
+mod options;
+mod prune;
+mod read;
+mod request;
+mod rows;
+mod schema;
+mod tasks;
+mod wait;
+mod writer;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use holdpoint_store::{
+    Agents, AuditRow, ClaimRequest, Clock, CommitError, DeliveredTask, Head, Hold, LeaseRequest, LeaseState,
+    LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, StoreFault, SystemClock,
+    TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage, Topic, Transition, packed,
+};
+use sqlx::sqlite::SqlitePoolOptions;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use columns::pack_one;
+pub use options::{BUSY_MS_DEFAULT, Migrate, Options, READERS_DEFAULT};
+use read::Readers;
+use request::{Answer, Request, Step};
+use wait::Waits;
+use writer::{QUEUE_MAX, Writer};
+
+/// Runs in a file. They survive whatever happens to the process, and a machine that loses its power.
+///
+/// It works inside the tokio runtime in which it was opened. Dropping it ends its tasks; what was acknowledged is in the
+/// file.
+pub struct SqliteStore {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    readers: Readers,
+    waits: Arc<Waits>,
+    queue: mpsc::Sender<Request>,
+    writer: Option<JoinHandle<()>>,
+    poller: JoinHandle<()>,
+}
+
+impl SqliteStore {
+    /// Opens `sqlite:PATH`, and makes the file if it is not there. The folder must be there.
+    ///
+    /// # Errors
+    /// With a [`StoreFault`], which has a code and a hint.
+    pub async fn open(url: &str) -> Result<Self, StoreError> {
+        Self::open_with(url, Options::default()).await
+    }
+
+    /// Opens `sqlite:PATH` with options.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub async fn open_with(url: &str, options: Options) -> Result<Self, StoreError> {
+        let path = options::path_of(url)?;
+        let clock = options.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let connection = schema::open(&path, &options, clock.now()).await?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(options.readers.max(1))
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_lazy_with(options.reading(&path));
+        let waits = Arc::new(Waits::new());
+        let (queue, requests) = mpsc::channel(QUEUE_MAX);
+        let poller = tokio::spawn(wait::poll(Arc::clone(&waits), queue.downgrade()));
+        let writer = Writer {
+            connection: Some(connection),
+            path: path.clone(),
+            options,
+            clock: Arc::clone(&clock),
+            waits: Arc::clone(&waits),
+            queue: requests,
+        };
+        let writer = Some(tokio::spawn(writer.run()));
+        Ok(Self { path, clock, readers: Readers(readers), waits, queue, writer, poller })
+    }
+
+    /// Ends the store and waits until the file is closed. Dropping it does the same without waiting.
+    pub async fn close(mut self) {
+        let writer = self.writer.take();
+        let readers = self.readers.clone();
+        drop(self);
+        readers.0.close().await;
+        if let Some(writer) = writer {
+            // A writer that panicked has closed the file as well.
+            _ = writer.await;
+        }
+    }
+
+    /// Asks the writer, and waits for its answer.
+    async fn ask<T, E: From<StoreError>>(&self, request: impl FnOnce(Answer<T, E>) -> Request) -> Result<T, E> {
+        let gone = || StoreError::fault(StoreFault::Unavailable, "write", "the runtime of the store has ended");
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(request(answer)).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // The writer ends by itself, once it has done what it was asked for.
+        self.poller.abort();
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SqliteStore({})", self.path.display())
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        transition.check(run).map_err(CommitError::Invalid)?;
+        let step = Box::new(step(run, at, transition));
+        self.ask(|answer| Request::Commit(step, answer)).await
+    }
+
+    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        self.readers.load(run, after).await
+    }
+
+    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.readers.head(run).await
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+        self.readers.list(filter).await
+    }
+
+    async fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.readers.due(agents, at, limit).await
+    }
+
+    async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
+        let waiting = self.waits.begin(run);
+        loop {
+            // Listens before it looks, so that no commit is missed in between.
+            let woken = waiting.bell.notified();
+            let revision = self.readers.revision(run).await?;
+            if revision > after {
+                return Ok(revision);
+            }
+            woken.await;
+        }
+    }
+
+    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        self.readers.audit(run).await
+    }
+
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
+        self.ask(|answer| Request::Renew(run.clone(), hold.clone(), answer)).await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        if !leases::any_claimable(&self.readers, request, self.now()).await? {
+            return Ok(Vec::new());
+        }
+        self.ask(|answer| Request::Claim(request.clone(), answer)).await
+    }
+
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        if !tasks::any_waiting(&self.readers, request, self.now()).await? {
+            return Ok(Vec::new());
+        }
+        self.ask(|answer| Request::Lease(request.clone(), answer)).await
+    }
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        if leases.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.ask(|answer| Request::Heartbeat(leases.to_vec(), lease_ms, answer)).await
+    }
+
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+        let result = pack_one(result);
+        self.ask(|answer| Request::Deliver(lease.clone(), result, answer)).await
+    }
+
+    async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        self.readers.delivered(run).await
+    }
+
+    async fn arrivals(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.readers.arrivals(agents, limit).await
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        self.ask(|answer| Request::Release(lease.clone(), how, answer)).await
+    }
+
+    async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError> {
+        self.readers.lapsed(agents, self.now(), limit).await
+    }
+
+    async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        self.readers.task(key).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+        self.readers.tasks(filter).await
+    }
+
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        self.ask(|answer| Request::Prune(request.clone(), answer)).await
+    }
+
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.waits.watch(topic)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+/// Packed by whoever commits, so that the writer does not have to.
+fn step(run: &RunId, at: Revision, transition: Transition) -> Step {
+    let Transition { records, head, at: moment, hold, tasks, audit } = transition;
+    let tasks = tasks.into_iter().map(|change| match change {
+        TaskChange::Open(mut opening) => {
+            opening.body = pack_one(opening.body);
+            TaskChange::Open(opening)
+        }
+        TaskChange::Close { turn, index, guard } => TaskChange::Close { turn, index, guard },
+    });
+    Step {
+        run: run.clone(),
+        at,
+        records: records.len() as u64,
+        body: packed::pack(&records),
+        moment,
+        head,
+        hold,
+        tasks: tasks.collect(),
+        audit,
+    }
+}

@@ -1,0 +1,130 @@
+//! The first half of a group: takes the lock and looks up everything that the requests are about.
+
+use holdpoint_core::{Attempt, CallKey, Revision, Timestamp};
+use holdpoint_store::{Fence, StoreError, TaskChange};
+use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteRow;
+
+use crate::batch::{Batch, Values};
+use crate::board::{Board, RunChange, RunNow, TaskNow, TaskStage};
+use crate::columns::{DELIVERED, LEASED, Reader, WAITING};
+use crate::fault::corrupt;
+use crate::request::Request;
+use crate::rows::Rows;
+
+const LOCK: &str = "BEGIN IMMEDIATE";
+pub(crate) const LAST_NUMBERS: &str = "SELECT (SELECT ifnull(max(run_no), 0) FROM runs), \
+     (SELECT ifnull(max(task_no), 0) FROM tasks), (SELECT last FROM tickets WHERE only = 1)";
+pub(crate) const LOOK_RUNS: &str = "SELECT j.key, r.run_no, r.revision, r.status, r.agent, r.tenant, r.owner, r.lease_until \
+     FROM json_each($1) j CROSS JOIN runs r ON r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT)";
+pub(crate) const LOOK_TASKS: &str = "SELECT j.key, t.task_no, t.state, t.moment, t.attempts, t.deadline, t.fence \
+     FROM json_each($1) j CROSS JOIN runs r ON r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) \
+     CROSS JOIN tasks t ON t.run_no = r.run_no AND t.turn = j.value->>2 AND t.idx = j.value->>3";
+
+/// What the requests are about, as it is now. Nobody else writes until the group ends.
+pub(crate) async fn look(
+    connection: &mut SqliteConnection,
+    requests: &[Request],
+    now: Timestamp,
+) -> Result<Board, sqlx::Error> {
+    let mut board = Board::new(now);
+    requests.iter().for_each(|request| ask(&mut board, request));
+    let mut batch = Batch::new();
+    batch.add(LOCK, Values::none());
+    let numbers = batch.add(LAST_NUMBERS, Values::none());
+    let mut runs = None;
+    if !board.runs.is_empty() {
+        let names = Rows::of_texts(board.runs.iter().map(|(run, _)| run.as_str()));
+        runs = Some(batch.add(LOOK_RUNS, Values::rows(names)));
+    }
+    let mut tasks = None;
+    if !board.tasks.is_empty() {
+        let mut keys = Rows::new();
+        for (CallKey { run, turn, index }, _) in board.tasks.iter() {
+            keys.row().text(run.as_str()).int(turn.0.into()).int(index.0.into()).end();
+        }
+        tasks = Some(batch.add(LOOK_TASKS, Values::rows(keys)));
+    }
+    let mut given = batch.run(connection).await?;
+    let found = given.take(numbers).iter().try_for_each(|row| set_numbers(&mut board, row));
+    let found = found.and_then(|()| {
+        let rows = runs.map(|runs| given.take(runs)).unwrap_or_default();
+        rows.iter().try_for_each(|row| set_run(&mut board, row))
+    });
+    let found = found.and_then(|()| {
+        let rows = tasks.map(|tasks| given.take(tasks)).unwrap_or_default();
+        rows.iter().try_for_each(|row| set_task(&mut board, row))
+    });
+    found.map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+    Ok(board)
+}
+
+fn ask(board: &mut Board, request: &Request) {
+    match request {
+        Request::Commit(step, _) => {
+            board.ask_run(&step.run);
+            // A run that is about to be created has no tasks.
+            if step.at == Revision(0) {
+                return;
+            }
+            for change in &step.tasks {
+                let (turn, index) = match change {
+                    TaskChange::Open(opening) => (opening.turn, opening.index),
+                    TaskChange::Close { turn, index, .. } => (*turn, *index),
+                };
+                board.ask_task(&CallKey { run: step.run.clone(), turn, index });
+            }
+        }
+        Request::Renew(run, ..) => board.ask_run(run),
+        Request::Heartbeat(leases, ..) => leases.iter().for_each(|lease| board.ask_task(&lease.key)),
+        Request::Deliver(lease, ..) | Request::Release(lease, ..) => board.ask_task(&lease.key),
+        Request::Claim(..) | Request::Lease(..) | Request::Prune(..) | Request::ForeignVersion(_) => {}
+    }
+}
+
+fn set_numbers(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
+    let mut reader = Reader::new(row);
+    board.last_run = reader.int()?;
+    board.last_task = reader.int()?;
+    board.last_ticket = reader.int()?;
+    Ok(())
+}
+
+fn set_run(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
+    let mut reader = Reader::new(row);
+    let place = reader.small()? as usize;
+    let run = board.runs.at_mut(place).ok_or_else(|| corrupt("a run was not asked for"))?;
+    *run = Some(RunNow {
+        run_no: reader.int()?,
+        revision: Revision(reader.big()?),
+        status: reader.status()?,
+        agent: reader.text()?,
+        tenant: reader.text_or_null()?,
+        owner: reader.text_or_null()?,
+        lease_until: reader.moment()?,
+        change: RunChange::Nothing,
+        is_renamed: false,
+    });
+    Ok(())
+}
+
+fn set_task(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
+    let mut reader = Reader::new(row);
+    let place = reader.small()? as usize;
+    let task = board.tasks.at_mut(place).ok_or_else(|| corrupt("a task was not asked for"))?;
+    task.stored = Some(reader.int()?);
+    let state = reader.int()?;
+    let moment = reader.moment()?;
+    let attempts = Attempt(reader.small()?);
+    let deadline = reader.int_or_null()?.map(Timestamp);
+    let fence = reader.int_or_null()?.and_then(|fence| u64::try_from(fence).ok()).map(Fence);
+    let state = match (state, fence) {
+        (WAITING, _) => TaskStage::Waiting,
+        (LEASED, Some(fence)) => TaskStage::Leased(fence),
+        (DELIVERED, Some(fence)) => TaskStage::Delivered(fence, None),
+        // What this program wrote is one of the three.
+        _ => return Err(corrupt("the state of a task is unknown")),
+    };
+    task.now = Some(TaskNow { state, moment, attempts, deadline, opened: None, is_changed: false });
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! Reading. It never waits for the writer, and sees what was committed before it began.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
+use holdpoint_store::{
+    Agents, AuditRow, DUE_LIMIT_MAX, DeliveredTask, Head, Record, RunFilter, RunPage, StoreError, TaskFilter, TaskHead,
+    TaskPage, packed,
+};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Sqlite, SqlitePool};
+
+use crate::batch::Values;
+use crate::columns::{
+    Reader, cursor, cursor_number, head_columns, signed, signed_len, status_number, task_columns, unpack_one,
+};
+use crate::fault::{corrupt, store_error};
+use crate::leases::read_runs;
+use crate::rows::Rows;
+
+pub(crate) const HEAD: &str = concat!("SELECT ", head_columns!(), " FROM runs WHERE run_id = $1");
+pub(crate) const REVISION: &str = "SELECT revision FROM runs WHERE run_id = $1";
+pub(crate) const LOAD: &str = "SELECT l.first_seq, l.last_seq, l.at, l.body FROM runs r \
+     LEFT JOIN log l ON l.run_no = r.run_no AND l.last_seq > $2 WHERE r.run_id = $1 ORDER BY l.last_seq";
+pub(crate) const AUDIT: &str = "SELECT l.last_seq, l.at, l.audit FROM runs r JOIN log l ON l.run_no = r.run_no \
+     WHERE r.run_id = $1 AND l.audit IS NOT NULL ORDER BY l.last_seq";
+pub(crate) const DUE: &str = "SELECT r.run_id FROM json_each($1) j CROSS JOIN runs r WHERE r.run_no IN (\
+     SELECT d.run_no FROM runs d INDEXED BY runs_due \
+     WHERE d.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) AND d.deadline <= $3 \
+     ORDER BY d.deadline, d.run_no LIMIT $4) ORDER BY r.deadline, r.run_no LIMIT $4";
+pub(crate) const LAPSED: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    " FROM json_each($1) j CROSS JOIN tasks t CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.task_no IN (\
+     SELECT l.task_no FROM tasks l INDEXED BY tasks_leased WHERE l.state = 1 \
+     AND l.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) AND l.moment <= $3 \
+     ORDER BY l.moment, l.task_no LIMIT $4) ORDER BY t.moment, t.task_no LIMIT $4"
+);
+pub(crate) const ARRIVALS: &str = "SELECT DISTINCT r.run_id FROM json_each($1) j \
+     CROSS JOIN tasks t INDEXED BY tasks_delivered CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.state = 2 \
+     AND t.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) AND r.status IN (1, 2) LIMIT $3";
+pub(crate) const DELIVERED: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    ", t.result FROM runs r JOIN tasks t ON t.run_no = r.run_no \
+     WHERE r.run_id = $1 AND t.state = 2 ORDER BY t.delivery"
+);
+pub(crate) const TASK: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    " FROM runs r JOIN tasks t ON t.run_no = r.run_no WHERE r.run_id = $1 AND t.turn = $2 AND t.idx = $3"
+);
+
+const RUN_CURSOR: char = 'r';
+const TASK_CURSOR: char = 't';
+
+/// Reads from the file, each time with a connection that nobody else uses meanwhile.
+#[derive(Clone)]
+pub(crate) struct Readers(pub(crate) SqlitePool);
+
+impl Readers {
+    async fn all(&self, sql: &'static str, values: Values, doing: &'static str) -> Result<Vec<SqliteRow>, StoreError> {
+        let failed = |error| store_error(doing, error);
+        let values = values.into_arguments().map_err(failed)?;
+        sqlx::query_with(sql, values).fetch_all(&self.0).await.map_err(failed)
+    }
+
+    pub(crate) async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
+        let rows = self.all(HEAD, Values::none().text(run.as_str()), "read the run").await?;
+        rows.first().map(|row| Reader::new(row).head()).transpose()
+    }
+
+    pub(crate) async fn revision(&self, run: &RunId) -> Result<Revision, StoreError> {
+        let rows = self.all(REVISION, Values::none().text(run.as_str()), "read the run").await?;
+        let row = rows.first().ok_or_else(|| StoreError::NotFound { run: run.clone() })?;
+        Ok(Revision(Reader::new(row).big()?))
+    }
+
+    pub(crate) async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        let values = Values::none().text(run.as_str()).int(signed(after.0));
+        let rows = self.all(LOAD, values, "read the records of the run").await?;
+        if rows.is_empty() {
+            return Err(StoreError::NotFound { run: run.clone() });
+        }
+        let mut records = Vec::new();
+        for row in &rows {
+            read_records(row, &mut records)?;
+        }
+        records.retain(|record| record.seq > after);
+        Ok(records)
+    }
+
+    pub(crate) async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        let rows = self.all(AUDIT, Values::none().text(run.as_str()), "read the audit log of the run").await?;
+        let read = |row| {
+            let mut reader = Reader::new(row);
+            Ok(AuditRow { revision: Revision(reader.big()?), at: reader.moment()?, body: reader.bytes()?.into() })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    pub(crate) async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+        let size = filter.page_size();
+        let mut query = list_query(filter)?;
+        let rows = query.build().fetch_all(&self.0).await.map_err(|error| store_error("list runs", error))?;
+        let mut page = RunPage::default();
+        let mut last = 0;
+        for row in rows.iter().take(size) {
+            let mut reader = Reader::new(row);
+            last = reader.int()?;
+            page.runs.push(reader.head()?);
+        }
+        page.next = (rows.len() > size).then(|| cursor(RUN_CURSOR, last));
+        Ok(page)
+    }
+
+    pub(crate) async fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        let limit = signed_len(limit.min(DUE_LIMIT_MAX));
+        let values = Values::rows(agent_rows(agents)).int(at.0).int(limit);
+        read_runs(&self.all(DUE, values, "find runs that are due").await?)
+    }
+
+    pub(crate) async fn arrivals(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        let limit = signed_len(limit.min(DUE_LIMIT_MAX));
+        let values = Values::rows(agent_rows(agents)).int(limit);
+        read_runs(&self.all(ARRIVALS, values, "find runs with results").await?)
+    }
+
+    pub(crate) async fn lapsed(
+        &self,
+        agents: &Agents,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<TaskHead>, StoreError> {
+        let limit = signed_len(limit.min(DUE_LIMIT_MAX));
+        let values = Values::rows(agent_rows(agents)).int(now.0).int(limit);
+        let rows = self.all(LAPSED, values, "find leases that lapsed").await?;
+        rows.iter().map(|row| Reader::new(row).task()).collect()
+    }
+
+    pub(crate) async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        let rows = self.all(DELIVERED, Values::none().text(run.as_str()), "read the results of tasks").await?;
+        let read = |row| {
+            let mut reader = Reader::new(row);
+            Ok(DeliveredTask { task: reader.task()?, result: unpack_one(reader.bytes()?)? })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    pub(crate) async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        let values = Values::none().text(key.run.as_str()).int(key.turn.0.into()).int(key.index.0.into());
+        let rows = self.all(TASK, values, "read the task").await?;
+        rows.first().map(|row| Reader::new(row).task()).transpose()
+    }
+
+    pub(crate) async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+        let size = filter.page_size();
+        let mut query = tasks_query(filter)?;
+        let rows = query.build().fetch_all(&self.0).await.map_err(|error| store_error("list tasks", error))?;
+        let mut page = TaskPage::default();
+        let mut last = 0;
+        for row in rows.iter().take(size) {
+            let mut reader = Reader::new(row);
+            last = reader.int()?;
+            page.tasks.push(reader.task()?);
+        }
+        page.next = (rows.len() > size).then(|| cursor(TASK_CURSOR, last));
+        Ok(page)
+    }
+}
+
+/// A statement that says yes or no.
+pub(crate) async fn exists(readers: &Readers, sql: &'static str, values: Values) -> Result<bool, StoreError> {
+    let rows = readers.all(sql, values, "look for work").await?;
+    let found = rows.first().map(|row| Reader::new(row).int()).transpose()?;
+    Ok(found == Some(1))
+}
+
+/// Each agent once, so that nothing is found twice.
+pub(crate) fn agent_rows(agents: &Agents) -> Rows {
+    let mut seen = HashSet::new();
+    Rows::of_texts(agents.iter().filter(|agent| seen.insert(Arc::clone(agent))).map(|agent| &**agent))
+}
+
+/// A run whose records are all known gives one row of nothing.
+fn read_records(row: &SqliteRow, records: &mut Vec<Record>) -> Result<(), StoreError> {
+    let mut reader = Reader::new(row);
+    let Some(first) = reader.int_or_null()? else { return Ok(()) };
+    let (last, at) = (reader.int()?, reader.moment()?);
+    let bodies = packed::unpack(reader.bytes()?)?;
+    if signed_len(bodies.len()) != last - first + 1 {
+        return Err(corrupt("a transition has another number of records than it should"));
+    }
+    let numbers = first.unsigned_abs()..;
+    records.extend(bodies.into_iter().zip(numbers).map(|(body, seq)| Record { seq: Revision(seq), at, body }));
+    Ok(())
+}
+
+/// One more than the page has, to know whether there is a next one.
+pub(crate) fn list_query(filter: &RunFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
+    let before = match &filter.cursor {
+        Some(cursor) => cursor_number(RUN_CURSOR, cursor)?,
+        None => i64::MAX,
+    };
+    let mut query = QueryBuilder::new(concat!("SELECT run_no, ", head_columns!(), " FROM runs WHERE run_no < "));
+    query.push_bind(before);
+    if let Some(status) = filter.status {
+        // Written out, so that SQLite sees which index is good for it.
+        query.push(format_args!(" AND status = {}", status_number(status)));
+        match status {
+            Status::AwaitingToolConfirmation | Status::AwaitingToolResults => _ = query.push(" AND status IN (1, 2)"),
+            Status::Running | Status::Finished | Status::Failed | Status::Cancelled => {}
+        }
+    }
+    if let Some(agent) = &filter.agent {
+        query.push(" AND agent = ").push_bind(agent.to_string());
+    }
+    if let Some(tenant) = &filter.tenant {
+        query.push(" AND tenant = ").push_bind(tenant.to_string());
+    }
+    query.push(" ORDER BY run_no DESC LIMIT ").push_bind(signed_len(filter.page_size() + 1));
+    Ok(query)
+}
+
+pub(crate) fn tasks_query(filter: &TaskFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
+    let after = match &filter.cursor {
+        Some(cursor) => cursor_number(TASK_CURSOR, cursor)?,
+        None => 0,
+    };
+    let mut query = QueryBuilder::new(concat!(
+        "SELECT t.task_no, ",
+        task_columns!(),
+        " FROM tasks t CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.task_no > "
+    ));
+    query.push_bind(after);
+    if let Some(tenant) = &filter.tenant {
+        query.push(" AND t.tenant = ").push_bind(tenant.to_string());
+    }
+    if let Some(tool) = &filter.tool {
+        query.push(" AND t.tool = ").push_bind(tool.as_str().to_owned());
+    }
+    query.push(" ORDER BY t.task_no LIMIT ").push_bind(signed_len(filter.page_size() + 1));
+    Ok(query)
+}

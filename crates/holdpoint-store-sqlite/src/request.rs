@@ -1,0 +1,133 @@
+//! What the writer is asked for, and what it answers.
+
+use holdpoint_core::{Revision, RunId, Timestamp};
+use holdpoint_store::{
+    ClaimRequest, CommitError, HeadUpdate, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Release,
+    StoreError, TaskChange, TaskLease,
+};
+use sqlx::sqlite::SqliteRow;
+use tokio::sync::oneshot;
+
+use crate::batch::{Given, StatementNo};
+use crate::fault::GroupFailure;
+use crate::leases::read_runs;
+use crate::tasks::Leasing;
+
+/// Where an answer goes. Who no longer listens is not told.
+pub(crate) type Answer<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
+
+/// A transition as it is written: its records are one value, and so is the body of each task.
+pub(crate) struct Step {
+    pub(crate) run: RunId,
+    pub(crate) at: Revision,
+    pub(crate) records: u64,
+    pub(crate) body: Vec<u8>,
+    pub(crate) moment: Timestamp,
+    pub(crate) head: HeadUpdate,
+    pub(crate) hold: Option<Hold>,
+    pub(crate) tasks: Vec<TaskChange>,
+    pub(crate) audit: Option<Vec<u8>>,
+}
+
+/// One thing to write.
+pub(crate) enum Request {
+    Commit(Box<Step>, Answer<Revision, CommitError>),
+    Renew(RunId, Hold, Answer<LeaseState>),
+    Claim(ClaimRequest, Answer<Vec<RunId>>),
+    Lease(LeaseRequest, Answer<Vec<LeasedTask>>),
+    Heartbeat(Vec<TaskLease>, u64, Answer<Vec<LeaseState>>),
+    Deliver(TaskLease, Vec<u8>, Answer<LeaseState>),
+    Release(TaskLease, Release, Answer<LeaseState>),
+    Prune(PruneRequest, Answer<Vec<RunId>>),
+    /// A number that changes when somebody else wrote to the file. Nothing is written for it.
+    ForeignVersion(Answer<i64>),
+}
+
+/// An answer that waits for the commit of its group.
+pub(crate) enum Reply {
+    Revision(Answer<Revision, CommitError>, Result<Revision, CommitError>),
+    State(Answer<LeaseState>, LeaseState),
+    States(Answer<Vec<LeaseState>>, Vec<LeaseState>),
+    Claimed(Answer<Vec<RunId>>, StatementNo),
+    Pruned(Answer<Vec<RunId>>, StatementNo),
+    Leased(Answer<Vec<LeasedTask>>, StatementNo, Leasing),
+}
+
+impl Request {
+    /// About how much memory it takes to write it.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Request::Commit(step, _) => {
+                let bodies = step.tasks.iter().map(|change| match change {
+                    TaskChange::Open(opening) => opening.body.len(),
+                    TaskChange::Close { .. } => 0,
+                });
+                step.body.len() + step.audit.as_ref().map_or(0, Vec::len) + bodies.sum::<usize>()
+            }
+            Request::Deliver(_, result, _) => result.len(),
+            Request::Renew(..)
+            | Request::Claim(..)
+            | Request::Lease(..)
+            | Request::Heartbeat(..)
+            | Request::Release(..)
+            | Request::Prune(..)
+            | Request::ForeignVersion(_) => 0,
+        }
+    }
+
+    /// Says that nothing was written.
+    pub(crate) fn fail(self, failure: &GroupFailure) {
+        match self {
+            Request::Commit(_, answer) => fail_commit(answer, failure),
+            Request::Renew(_, _, answer) | Request::Deliver(_, _, answer) | Request::Release(_, _, answer) => {
+                fail(answer, failure);
+            }
+            Request::Claim(_, answer) | Request::Prune(_, answer) => fail(answer, failure),
+            Request::Lease(_, answer) => fail(answer, failure),
+            Request::Heartbeat(_, _, answer) => fail(answer, failure),
+            Request::ForeignVersion(answer) => fail(answer, failure),
+        }
+    }
+}
+
+impl Reply {
+    /// Gives the answer, once the group is durable.
+    pub(crate) fn send(self, given: &mut Given) -> Vec<RunId> {
+        match self {
+            Reply::Revision(answer, result) => _ = answer.send(result),
+            Reply::State(answer, state) => _ = answer.send(Ok(state)),
+            Reply::States(answer, states) => _ = answer.send(Ok(states)),
+            Reply::Claimed(answer, statement) => _ = answer.send(read_runs(&given.take(statement))),
+            Reply::Leased(answer, statement, leasing) => _ = answer.send(leasing.read(&given.take(statement))),
+            Reply::Pruned(answer, statement) => return send_pruned(answer, &given.take(statement)),
+        }
+        Vec::new()
+    }
+
+    /// Says that nothing was written.
+    pub(crate) fn fail(self, failure: &GroupFailure) {
+        match self {
+            Reply::Revision(answer, _) => fail_commit(answer, failure),
+            Reply::State(answer, _) => fail(answer, failure),
+            Reply::States(answer, _) => fail(answer, failure),
+            Reply::Claimed(answer, _) | Reply::Pruned(answer, _) => fail(answer, failure),
+            Reply::Leased(answer, ..) => fail(answer, failure),
+        }
+    }
+}
+
+/// Those who wait for a run that is gone must hear of it too.
+fn send_pruned(answer: Answer<Vec<RunId>>, rows: &[SqliteRow]) -> Vec<RunId> {
+    let runs = read_runs(rows);
+    let gone = runs.as_ref().map(Clone::clone).unwrap_or_default();
+    _ = answer.send(runs);
+    gone
+}
+
+fn fail<T>(answer: Answer<T>, failure: &GroupFailure) {
+    _ = answer.send(Err(failure.store_error("write")));
+}
+
+fn fail_commit(answer: Answer<Revision, CommitError>, failure: &GroupFailure) {
+    _ = answer.send(Err(CommitError::Store(failure.store_error("commit"))));
+}

@@ -1,0 +1,100 @@
+//! Many rows as two values: numbers as JSON, bytes and texts in one long value beside it.
+//!
+//! A statement that reads its rows with `json_each` has the same text for one row and for a thousand, so it is prepared
+//! once. Texts are no JSON strings: nothing has to be escaped, and every byte comes through.
+
+use std::fmt::Write;
+
+/// Rows for a statement: `$1` is the JSON and `$2` the bytes.
+pub(crate) struct Rows {
+    json: String,
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+/// A row that is being written. A number takes one place of it, a text or bytes take two: where they start, and how many.
+pub(crate) struct Row<'a> {
+    rows: &'a mut Rows,
+    is_first: bool,
+}
+
+impl Rows {
+    pub(crate) fn new() -> Self {
+        // SQLite takes an empty value for NULL when it cuts a piece out of it: this one never is.
+        Self { json: "[".to_owned(), bytes: vec![0], count: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn row(&mut self) -> Row<'_> {
+        self.json.push_str(if self.count == 0 { "[" } else { ",[" });
+        self.count += 1;
+        Row { rows: self, is_first: true }
+    }
+
+    /// One row per text.
+    pub(crate) fn of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut rows = Self::new();
+        texts.into_iter().for_each(|text| rows.row().text(text).end());
+        rows
+    }
+
+    /// The JSON and the bytes.
+    pub(crate) fn into_parts(mut self) -> (String, Vec<u8>) {
+        self.json.push(']');
+        (self.json, self.bytes)
+    }
+}
+
+impl Row<'_> {
+    pub(crate) fn int(self, number: i64) -> Self {
+        self.put(Some(number))
+    }
+
+    pub(crate) fn int_or_null(self, number: Option<i64>) -> Self {
+        self.put(number)
+    }
+
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
+        self.bytes_or_null(Some(bytes))
+    }
+
+    pub(crate) fn bytes_or_null(self, bytes: Option<&[u8]>) -> Self {
+        let Some(bytes) = bytes else { return self.put(None).put(None) };
+        // Counted from 1.
+        let start = self.rows.bytes.len() + 1;
+        self.rows.bytes.extend_from_slice(bytes);
+        self.put(Some(place(start))).put(Some(place(bytes.len())))
+    }
+
+    pub(crate) fn text(self, text: &str) -> Self {
+        self.bytes(text.as_bytes())
+    }
+
+    pub(crate) fn text_or_null(self, text: Option<&str>) -> Self {
+        self.bytes_or_null(text.map(str::as_bytes))
+    }
+
+    pub(crate) fn end(self) {
+        self.rows.json.push(']');
+    }
+
+    fn put(mut self, number: Option<i64>) -> Self {
+        if !std::mem::take(&mut self.is_first) {
+            self.rows.json.push(',');
+        }
+        match number {
+            // Writing to a string cannot fail.
+            Some(number) => _ = write!(self.rows.json, "{number}"),
+            None => self.rows.json.push_str("null"),
+        }
+        self
+    }
+}
+
+/// Nothing in memory is as long as `i64::MAX`.
+fn place(place: usize) -> i64 {
+    i64::try_from(place).unwrap_or(i64::MAX)
+}

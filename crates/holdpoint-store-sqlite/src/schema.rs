@@ -1,0 +1,136 @@
+//! Versions of the schema: forward only, one transaction each time, under the lock of the file.
+
+use std::path::Path;
+use std::time::Duration;
+
+use holdpoint_core::Timestamp;
+use holdpoint_store::{StoreError, StoreFault};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, SqliteConnection};
+use tokio::time::Instant;
+
+use crate::fault::{is_locked, store_error};
+use crate::options::{Migrate, Options, check_place};
+
+/// One step each, in order. The first makes version 1.
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_runs.sql")];
+/// The version that this program reads and writes.
+pub(crate) const KNOWN: u32 = MIGRATIONS.len() as u32;
+/// How long to wait before asking again for a file that somebody else is just making.
+const LOCKED_RETRY: Duration = Duration::from_millis(10);
+
+/// Opens the connection that writes, with the schema as this program knows it.
+pub(crate) async fn open(path: &Path, options: &Options, now: Timestamp) -> Result<SqliteConnection, StoreError> {
+    check_place(path, options.migrate)?;
+    let mut connection = options.writing(path).connect().await.map_err(|error| store_error("open", error))?;
+    match prepare(&mut connection, options, now).await {
+        Ok(()) => Ok(connection),
+        Err(error) => {
+            // What it found is what matters, not how it was left.
+            _ = connection.close().await;
+            Err(read_only_place(path, error))
+        }
+    }
+}
+
+/// SQLite says that it cannot open a file when it cannot make the files beside it.
+fn read_only_place(path: &Path, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Fault { fault: StoreFault::NotPermitted, doing, cause } if std::fs::File::open(path).is_ok() => {
+            StoreError::Fault { fault: StoreFault::ReadOnly, doing, cause }
+        }
+        error => error,
+    }
+}
+
+async fn prepare(connection: &mut SqliteConnection, options: &Options, now: Timestamp) -> Result<(), StoreError> {
+    let found = version(connection).await.map_err(|error| store_error("open", error))?;
+    check(found, options.migrate)?;
+    use_wal(connection, options).await.map_err(|error| store_error("open", error))?;
+    if found != Some(KNOWN) {
+        migrate(connection, now).await?;
+    }
+    Ok(())
+}
+
+/// The version of the database: nothing when the file is empty.
+async fn version(connection: &mut SqliteConnection) -> Result<Option<u32>, sqlx::Error> {
+    const OURS: &str = "SELECT count(*), ifnull(sum(name = 'holdpoint_schema'), 0) FROM sqlite_schema";
+    let (tables, ours): (i64, i64) = sqlx::query_as(OURS).fetch_one(&mut *connection).await?;
+    if tables == 0 {
+        return Ok(None);
+    }
+    if ours == 0 {
+        return Ok(Some(FOREIGN));
+    }
+    let found: i64 =
+        sqlx::query_scalar("SELECT ifnull(max(version), 0) FROM holdpoint_schema").fetch_one(connection).await?;
+    Ok(Some(u32::try_from(found).unwrap_or(u32::MAX - 1)))
+}
+
+/// Stands for a database that another program made.
+const FOREIGN: u32 = u32::MAX;
+
+fn check(found: Option<u32>, migrate: Migrate) -> Result<(), StoreError> {
+    let fault = match (found, migrate) {
+        (Some(FOREIGN), _) => {
+            let cause = "the file is a database of another program";
+            return Err(StoreError::fault(StoreFault::InvalidUrl, "open", cause));
+        }
+        (Some(found), _) if found > KNOWN => StoreFault::SchemaNewer { found, known: KNOWN },
+        (Some(KNOWN), _) | (_, Migrate::Auto) => return Ok(()),
+        (found, Migrate::Refuse) => StoreFault::SchemaOlder { found: found.unwrap_or(0), known: KNOWN },
+    };
+    let cause = "the schema is not of this version";
+    Err(StoreError::fault(fault, "open", cause))
+}
+
+/// Readers and the writer do not wait for each other. SQLite does not wait by itself when two programs ask for this at the
+/// same time, as they do when both find a new file.
+async fn use_wal(connection: &mut SqliteConnection, options: &Options) -> Result<(), sqlx::Error> {
+    let started = Instant::now();
+    loop {
+        let mode: Result<String, sqlx::Error> =
+            sqlx::query_scalar("PRAGMA journal_mode = WAL").fetch_one(&mut *connection).await;
+        match mode {
+            Err(error) if is_locked(&error) && started.elapsed() < options.busy() => {
+                tokio::time::sleep(LOCKED_RETRY).await;
+            }
+            Err(error) => return Err(error),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+/// Whoever has the lock looks again: somebody else may have been first.
+async fn migrate(connection: &mut SqliteConnection, now: Timestamp) -> Result<(), StoreError> {
+    let failed = |error| store_error("bring the schema up to date", error);
+    connection.execute("BEGIN IMMEDIATE").await.map_err(failed)?;
+    let done = match version(connection).await {
+        Ok(found) => match check(found, Migrate::Auto) {
+            Ok(()) => apply(connection, found.unwrap_or(0), now).await.map_err(failed),
+            Err(error) => Err(error),
+        },
+        Err(error) => Err(failed(error)),
+    };
+    if done.is_err() {
+        // A connection that is dropped undoes it as well.
+        _ = connection.execute("ROLLBACK").await;
+    }
+    done
+}
+
+async fn apply(connection: &mut SqliteConnection, found: u32, now: Timestamp) -> Result<(), sqlx::Error> {
+    for (sql, version) in MIGRATIONS.into_iter().zip(1_u32..).skip(found as usize) {
+        connection.execute(AssertSqlSafe(sql)).await?;
+        sqlx::query("INSERT INTO holdpoint_schema (version, applied_at) VALUES ($1, $2)")
+            .bind(version)
+            .bind(now.0)
+            .execute(&mut *connection)
+            .await?;
+    }
+    connection.execute("COMMIT").await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

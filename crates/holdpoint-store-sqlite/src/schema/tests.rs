@@ -1,0 +1,102 @@
+use std::path::Path;
+
+use holdpoint_core::{Status, Timestamp, ToolName};
+use holdpoint_store::{Cursor, RunFilter, TaskFilter};
+use sqlx::{AssertSqlSafe, Executor, Row, SqliteConnection};
+
+use crate::{Options, commit, leases, look, prune, read, tasks};
+
+async fn database(folder: &Path) -> SqliteConnection {
+    super::open(&folder.join("runs.db"), &Options::default(), Timestamp(0)).await.unwrap()
+}
+
+/// How SQLite would go about it.
+async fn plan(connection: &mut SqliteConnection, sql: &str) -> Vec<String> {
+    let rows = connection.fetch_all(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"))).await;
+    let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    rows.iter().map(|row| row.get::<String, _>("detail")).collect()
+}
+
+/// The rows that a statement was given are gone through one by one. Nothing else is.
+fn is_scan(step: &str) -> bool {
+    step.starts_with("SCAN") && !step.contains("VIRTUAL TABLE") && step != "SCAN CONSTANT ROW"
+}
+
+fn statements() -> Vec<&'static str> {
+    let mut all = vec![look::LAST_NUMBERS, look::LOOK_RUNS, look::LOOK_TASKS];
+    all.extend([commit::CREATE_RUNS, commit::MOVE_RUNS, commit::RENAME_RUNS, commit::RENEW_RUNS, commit::APPEND]);
+    all.extend([commit::OPEN_TASKS, commit::CHANGE_TASKS, commit::CLOSE_TASKS]);
+    all.extend([leases::CLAIMABLE, leases::ANY_CLAIMABLE, leases::CLAIM]);
+    for sql in [tasks::OF_ANY_TENANT, tasks::OF_ONE_TENANT] {
+        all.extend([sql.any, sql.first, sql.take]);
+    }
+    all.extend([tasks::KEEP_TICKET, tasks::KEEP_TICKET_IF_USED]);
+    all.extend(prune::OF_ANY_TENANT.into_iter().chain(prune::OF_ONE_TENANT));
+    all.extend([read::HEAD, read::REVISION, read::LOAD, read::AUDIT, read::DUE, read::LAPSED, read::ARRIVALS]);
+    all.extend([read::DELIVERED, read::TASK]);
+    all
+}
+
+fn run_lists() -> Vec<RunFilter> {
+    let mut filters = Vec::new();
+    for status in Status::ALL.into_iter().map(Some).chain([None]) {
+        for agent in [None, Some("support".into())] {
+            for tenant in [None, Some("acme".into())] {
+                let cursor = Some(Cursor::new("r9"));
+                filters.push(RunFilter { status, agent: agent.clone(), tenant, cursor, limit: None });
+            }
+        }
+    }
+    filters
+}
+
+#[tokio::test]
+async fn no_statement_goes_through_a_whole_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut connection = database(folder.path()).await;
+    let mut all: Vec<String> = statements().into_iter().map(str::to_owned).collect();
+    for filter in run_lists() {
+        all.push(read::list_query(&filter).unwrap().sql().as_str().to_owned());
+    }
+    for tool in [None, Some(ToolName::new("refund"))] {
+        let filter = TaskFilter { tool, tenant: Some("acme".into()), ..TaskFilter::default() };
+        all.push(read::tasks_query(&filter).unwrap().sql().as_str().to_owned());
+    }
+    for sql in all {
+        let plan = plan(&mut connection, &sql).await;
+        assert!(!plan.iter().any(|step| is_scan(step)), "{sql}\n{}", plan.join("\n"));
+    }
+    // The check itself can fail.
+    let whole = plan(&mut connection, "SELECT * FROM runs WHERE revision = 3").await;
+    assert!(whole.iter().any(|step| is_scan(step)), "{whole:?}");
+}
+
+#[tokio::test]
+async fn what_is_asked_often_has_its_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut connection = database(folder.path()).await;
+    let cases = [
+        (leases::CLAIMABLE, "runs_to_claim (agent=? AND lease_until<?)"),
+        (leases::ANY_CLAIMABLE, "runs_to_claim (agent=? AND lease_until<?)"),
+        (tasks::OF_ANY_TENANT.first, "tasks_waiting (agent=? AND tool=? AND moment<?)"),
+        (tasks::OF_ANY_TENANT.any, "tasks_waiting (agent=? AND tool=? AND moment<?)"),
+        (tasks::OF_ONE_TENANT.first, "tasks_waiting_of_tenant (tenant=? AND agent=? AND tool=? AND moment<?)"),
+        (read::DUE, "runs_due (agent=? AND deadline<?)"),
+        (read::LAPSED, "tasks_leased (agent=? AND moment<?)"),
+        (read::ARRIVALS, "tasks_delivered (agent=?)"),
+        (read::LOAD, "log_by_run (run_no=? AND last_seq>?)"),
+        (prune::OF_ANY_TENANT[1], "runs_over (updated_at<?)"),
+    ];
+    for (sql, index) in cases {
+        let plan = plan(&mut connection, sql).await;
+        assert!(plan.iter().any(|step| step.contains(index)), "{sql}\n{}", plan.join("\n"));
+    }
+    let paused = RunFilter { status: Some(Status::AwaitingToolConfirmation), ..RunFilter::default() };
+    let of_tenant = RunFilter { tenant: Some("acme".into()), ..RunFilter::default() };
+    for (filter, index) in
+        [(paused, "runs_paused"), (of_tenant, "runs_by_tenant"), (RunFilter::default(), "PRIMARY KEY")]
+    {
+        let plan = plan(&mut connection, read::list_query(&filter).unwrap().sql().as_str()).await;
+        assert!(plan.iter().any(|step| step.contains(index)), "{filter:?}\n{}", plan.join("\n"));
+    }
+}
