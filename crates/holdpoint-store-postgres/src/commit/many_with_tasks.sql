@@ -1,0 +1,79 @@
+with moment as materialized (
+    select coalesce($16::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as now
+), input as materialized (
+    select i.*, now + coalesce(lease_us, 0) as free_at, now
+    from moment, unnest(
+        $1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[], $8::bigint[],
+        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[]
+    ) as i(n, run_id, at, next, status, agent, tenant, pause, deadline, owner, lease_us, moved_at, token, body, audit)
+), change as materialized (
+    select * from unnest($17::bigint[], $18::bigint[], $19::bigint[], $20::smallint[], $21::bigint[], $22::boolean[])
+        as c(n, turn, place, guard, fence, drops)
+), opening as materialized (
+    select * from unnest(
+        $23::bigint[], $24::bigint[], $25::bigint[], $26::text[], $27::bigint[], $28::bigint[], $29::smallint[],
+        $30::bigint[], $31::bytea[]
+    ) as o(n, turn, place, tool, attempts, attempts_max, repeat, deadline, body)
+), run as materialized (
+    -- After a wait for a lock, rows are read again here and nowhere below: everything is decided from what is locked.
+    select i.*, r.run_no
+    from input i join holdpoint_runs r on r.run_id = i.run_id and r.revision = i.at
+    where i.at > 0
+    order by r.run_no
+    for update of r
+), held as materialized (
+    select c.n, c.turn, c.place, t.state, t.fence
+    from run join change c on c.n = run.n
+        join holdpoint_tasks t on t.run_no = run.run_no and t.turn = c.turn and t.place = c.place
+    order by t.task_no
+    for update of t
+), lost as materialized (
+    select distinct run.n
+    from run join change c on c.n = run.n
+        left join held h on h.n = c.n and h.turn = c.turn and h.place = c.place
+    where (c.guard = 1 and (h.state is null or h.state = 0 or h.fence <> c.fence))
+        or (c.guard = 2 and h.state <> 0)
+), fit as materialized (
+    select * from run where run.n not in (select n from lost)
+), moved as (
+    update holdpoint_runs r
+    set revision = f.next, status = f.status, agent = f.agent, tenant = f.tenant, pause = f.pause,
+        deadline = f.deadline, owner = f.owner, free_at = f.free_at, updated_at = f.moved_at, last_commit = f.token
+    from fit f
+    where r.run_no = f.run_no
+), made as (
+    insert into holdpoint_runs
+        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit)
+    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token
+    from input where at = 0
+    on conflict (run_id) do nothing
+    returning run_no, run_id
+), kept as materialized (
+    select n, run_no, next, moved_at, agent, tenant, now, body, audit from fit
+    union all
+    select i.n, m.run_no, i.next, i.moved_at, i.agent, i.tenant, i.now, i.body, i.audit
+    from made m join input i on i.run_id = m.run_id
+), logged as (
+    insert into holdpoint_log (run_no, last_seq, at, body, audit)
+    select run_no, next, moved_at, body, audit from kept
+), closed as (
+    delete from holdpoint_tasks t
+    using kept k join change c on c.n = k.n
+    where c.drops and t.run_no = k.run_no and t.turn = c.turn and t.place = c.place
+), opened as (
+    insert into holdpoint_tasks
+        (run_no, turn, place, agent, tenant, tool, attempts, attempts_max, repeat, deadline, created_at, state,
+         ready_at, fence, last_request, body)
+    select k.run_no, o.turn, o.place, k.agent, k.tenant, o.tool, o.attempts, o.attempts_max, o.repeat, o.deadline,
+        k.moved_at, 0, k.now, 0, 0, o.body
+    from kept k join opening o on o.n = k.n
+    order by o.n, o.turn, o.place
+    on conflict (run_no, turn, place) do update
+    set task_no = default, agent = excluded.agent, tenant = excluded.tenant, tool = excluded.tool,
+        attempts = excluded.attempts, attempts_max = excluded.attempts_max, repeat = excluded.repeat,
+        deadline = excluded.deadline, created_at = excluded.created_at, state = 0, ready_at = excluded.ready_at,
+        worker = null, since = null, last_request = 0, delivery = null, body = excluded.body, result = null
+)
+select n, run_no from kept
+union all
+select n, null from lost

@@ -1,0 +1,236 @@
+//! Runs in PostgreSQL: durable, and shared by any number of processes.
+//!
+//! One transition is one statement, one round trip and one commit. What waits while the connections are busy goes
+//! together. Nothing that matters is kept in memory: any process may end at any moment, and another goes on.
+
+mod clock;
+mod commit;
+mod fault;
+mod leases;
+mod lines;
+mod options;
+#[cfg(all(test, feature = "testing"))]
+mod plans;
+mod prune;
+mod read;
+mod row;
+mod schema;
+mod tasks;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod wait;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use holdpoint_store::{
+    Agents, AuditRow, ClaimRequest, CommitError, DUE_LIMIT_MAX, DeliveredTask, Head, Hold, LeaseRequest, LeaseState,
+    LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, TaskFilter, TaskHead, TaskLease,
+    TaskPage, Topic, Transition,
+};
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection, Row};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use clock::{DatabaseClock, Moments};
+use commit::{Commits, Desk};
+use lines::Lines;
+use options::Address;
+pub use options::{CONNECTIONS_DEFAULT, Migrate, OUTAGE_MS_DEFAULT, Options};
+use read::distinct;
+use row::limit;
+use wait::Wakes;
+
+/// How many connections do nothing but write transitions. More of them make smaller batches.
+const COMMITTERS_MAX: u32 = 8;
+/// How often the clock of the database is read at the beginning: the quickest answer is the best.
+const CLOCK_READINGS: usize = 3;
+/// How often it is read afterwards.
+const CLOCK_EVERY: Duration = Duration::from_secs(30);
+const CLOCK: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+
+/// The store on PostgreSQL.
+///
+/// Connections that break are opened again, and what was under way is looked up, so that nothing happens twice; only when
+/// the database stays away does the caller hear of it. Cheap to use from many tasks at once; opened once per process.
+pub struct PostgresStore {
+    lines: Arc<Lines>,
+    moments: Arc<Moments>,
+    wakes: Arc<Wakes>,
+    commits: Commits,
+    /// What goes on beside: it ends with the store.
+    _beside: JoinSet<()>,
+}
+
+impl PostgresStore {
+    /// Opens `postgres://user:password@host:port/database` and makes its tables if they are not there.
+    ///
+    /// # Errors
+    /// When the address is none, the server is not there or does not let us in, or the tables are those of another version.
+    pub async fn open(url: &str) -> Result<Self, StoreError> {
+        Self::open_with(url, Options::default()).await
+    }
+
+    /// Opens it with other options.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open_with(url: &str, options: Options) -> Result<Self, StoreError> {
+        let address = Address::parse(url)?;
+        let mut first = lines::connect_first(&address).await?;
+        schema::prepare(&mut first, options.migrate).await?;
+        let moments = Arc::new(Moments::new(options.clock));
+        if let Moments::Database(clock) = &*moments {
+            let failed = |error: sqlx::Error| fault::store_error("read the clock of the database", &error);
+            read_clock(&mut first, clock).await.map_err(failed)?;
+        }
+        // Whether the goodbye is heard does not matter.
+        let _ = first.close().await;
+        let committers = (options.connections / 2).clamp(1, COMMITTERS_MAX);
+        let others = options.connections.saturating_sub(committers).max(1);
+        let lines = Arc::new(Lines::new(address, options.outage_ms, others));
+        let wakes = Arc::new(Wakes::new());
+        let mut beside = wakes.start(&lines);
+        beside.spawn(follow_clock(Arc::clone(&lines), Arc::clone(&moments)));
+        let desk = Desk { lines: Arc::clone(&lines), moments: Arc::clone(&moments), wakes: Arc::clone(&wakes) };
+        Ok(Self { lines, moments, wakes, commits: Commits::start(committers, desk), _beside: beside })
+    }
+}
+
+/// Keeps the answer that took the shortest time.
+async fn read_clock(line: &mut PgConnection, clock: &DatabaseClock) -> Result<(), sqlx::Error> {
+    let mut best: Option<(i64, i64, i64)> = None;
+    for _ in 0..CLOCK_READINGS {
+        let asked = clock.elapsed_us();
+        let seen: i64 = sqlx::query(CLOCK).fetch_one(&mut *line).await?.try_get(0)?;
+        let answered = clock.elapsed_us();
+        if best.is_none_or(|(from, to, _)| answered - asked < to - from) {
+            best = Some((asked, answered, seen));
+        }
+    }
+    if let Some((asked, answered, seen)) = best {
+        clock.adjust(asked, answered, seen);
+    }
+    Ok(())
+}
+
+/// Clocks drift apart; read it now and then.
+async fn follow_clock(lines: Arc<Lines>, moments: Arc<Moments>) {
+    let Moments::Database(clock) = &*moments else { return };
+    loop {
+        sleep(CLOCK_EVERY).await;
+        let asked = clock.elapsed_us();
+        // When it fails the clock goes on as it did.
+        let Ok(rows) = lines.once(sqlx::query(CLOCK)).await else { continue };
+        let answered = clock.elapsed_us();
+        if let Some(Ok(seen)) = rows.first().map(|row| row.try_get(0)) {
+            clock.adjust(asked, answered, seen);
+        }
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgresStore({}, by {:?})", self.lines.address(), self.moments)
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        self.commits.commit(run, at, transition).await
+    }
+
+    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        read::load(&self.lines, run, after).await
+    }
+
+    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
+        read::read_head(&self.lines, run).await
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+        read::list(&self.lines, filter).await
+    }
+
+    async fn due(&self, agents: &Agents, at: Timestamp, most: usize) -> Result<Vec<RunId>, StoreError> {
+        read::due(&self.lines, &distinct(agents), at, limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
+        self.wakes.changed(&self.lines, run, after).await
+    }
+
+    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        read::audit(&self.lines, run).await
+    }
+
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
+        leases::renew(&self.lines, &self.moments, run, hold).await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        leases::claim(&self.lines, &self.moments, request).await
+    }
+
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        tasks::lease(&self.lines, &self.moments, request).await
+    }
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        tasks::heartbeat(&self.lines, &self.moments, leases, lease_ms).await
+    }
+
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+        let state = tasks::deliver(&self.lines, lease, &result).await?;
+        if state == LeaseState::Held {
+            self.wakes.topic(Topic::Runs);
+        }
+        Ok(state)
+    }
+
+    async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        tasks::delivered(&self.lines, run).await
+    }
+
+    async fn arrivals(&self, agents: &Agents, most: usize) -> Result<Vec<RunId>, StoreError> {
+        tasks::arrivals(&self.lines, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        let state = tasks::release(&self.lines, &self.moments, lease, how).await?;
+        if state == LeaseState::Held {
+            self.wakes.topic(Topic::Tasks);
+        }
+        Ok(state)
+    }
+
+    async fn lapsed(&self, agents: &Agents, most: usize) -> Result<Vec<TaskHead>, StoreError> {
+        tasks::lapsed(&self.lines, &self.moments, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        tasks::find(&self.lines, key).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+        tasks::tasks(&self.lines, filter).await
+    }
+
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        prune::prune(&self.lines, &self.wakes, request).await
+    }
+
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.wakes.watch(topic)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.moments.now()
+    }
+}

@@ -1,0 +1,192 @@
+//! Connections: opened when needed, kept for the next, thrown away when broken.
+//!
+//! The driver's own pool asks the server after each use whether the connection still works, a round trip that costs more
+//! than most statements here. What is dropped in the middle of a statement never comes back here, so there is no need.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use holdpoint_store::{StoreError, StoreFault};
+use sqlx::postgres::{PgArguments, PgConnection, PgRow, Postgres};
+use sqlx::query::Query;
+use sqlx::{ConnectOptions, Connection};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::fault::{Recovery, recovery, store_error, timed_out};
+use crate::options::Address;
+
+/// How long a connection may take to open.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How long a statement may take. Then the connection counts as broken.
+pub(crate) const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
+/// How often a statement is tried again that met others in its way.
+pub(crate) const CONFLICT_TRIES_MAX: u32 = 8;
+const PAUSE_FIRST: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// The oldest server that has all that is needed.
+const SERVER_VERSION_MIN: u32 = 15_00_00;
+
+/// Every statement is an access by key or by an index that is made for it, and its tables may grow by a million rows while
+/// the plan is kept: so plans are made once, and never from what the tables look like at that moment. An acknowledged
+/// commit is durable whatever the server's default is, and statements rely on reading what was committed.
+pub(crate) const SESSION: &str = "set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_hashjoin = off; \
+    set enable_mergejoin = off; set jit = off; set default_transaction_isolation = 'read committed'; \
+    select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'";
+
+/// A statement with its values.
+pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
+
+/// A bounded number of connections to one database.
+pub(crate) struct Lines {
+    address: Address,
+    outage: Duration,
+    room: Semaphore,
+    idle: Mutex<Vec<PgConnection>>,
+}
+
+impl Lines {
+    pub(crate) fn new(address: Address, outage_ms: u64, connections: u32) -> Self {
+        let room = usize::try_from(connections.max(1)).unwrap_or(Semaphore::MAX_PERMITS);
+        let room = Semaphore::new(room.min(Semaphore::MAX_PERMITS));
+        Self { address, outage: Duration::from_millis(outage_ms), room, idle: Mutex::default() }
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// How long to go on trying, from now on.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { until: Instant::now() + self.outage, pause: PAUSE_FIRST, over: false }
+    }
+
+    /// A connection outside the bound, ready for statements.
+    pub(crate) async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
+        timeout(CONNECT_LIMIT, connect(&self.address)).await.map_err(|_| timed_out())?
+    }
+
+    /// The rows of a statement that can be sent again without doing more than it did the first time.
+    pub(crate) async fn rows<'q>(
+        &self,
+        doing: &'static str,
+        make: impl Fn() -> Statement<'q> + Send,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        let mut patience = self.patience();
+        let mut conflicts = 0;
+        loop {
+            let error = match self.once(make()).await {
+                Ok(rows) => return Ok(rows),
+                Err(error) => error,
+            };
+            let go_on = match recovery(&error) {
+                Recovery::Reconnect => patience.pause().await,
+                Recovery::Again => {
+                    conflicts += 1;
+                    conflicts < CONFLICT_TRIES_MAX
+                }
+                Recovery::GiveUp => false,
+            };
+            if !go_on {
+                return Err(store_error(doing, &error));
+            }
+        }
+    }
+
+    /// The rows of a statement, sent once.
+    pub(crate) async fn once(&self, statement: Statement<'_>) -> Result<Vec<PgRow>, sqlx::Error> {
+        let _room = self.room.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
+        let kept = self.idle().pop();
+        let mut line = match kept {
+            Some(line) => line,
+            None => self.connect().await?,
+        };
+        let rows = timeout(STATEMENT_LIMIT, statement.fetch_all(&mut line)).await.map_err(|_| timed_out())?;
+        match &rows {
+            // What breaks one connection broke the others too.
+            Err(error) if recovery(error) == Recovery::Reconnect => self.idle().clear(),
+            Ok(_) | Err(_) => self.idle().push(line),
+        }
+        rows
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lines({})", self.address)
+    }
+}
+
+async fn connect(address: &Address) -> Result<PgConnection, sqlx::Error> {
+    let mut line = address.options().connect().await?;
+    sqlx::raw_sql(SESSION).execute(&mut line).await?;
+    Ok(line)
+}
+
+/// Opens the first connection: tells what is wrong at once, and whether the server is new enough.
+pub(crate) async fn connect_first(address: &Address) -> Result<PgConnection, StoreError> {
+    const DOING: &str = "open the database";
+    let opened = timeout(CONNECT_LIMIT, address.options().connect()).await.unwrap_or_else(|_| Err(timed_out()));
+    let mut line = opened.map_err(|error| at_address(address, store_error(DOING, &error)))?;
+    check_version(line.server_version_num())?;
+    sqlx::raw_sql(SESSION).execute(&mut line).await.map_err(|error| store_error(DOING, &error))?;
+    line.ping().await.map_err(|error| store_error(DOING, &error))?;
+    Ok(line)
+}
+
+fn check_version(found: Option<u32>) -> Result<(), StoreError> {
+    match found {
+        Some(found) if found < SERVER_VERSION_MIN => {
+            let (major, needed) = (found / 10_000, SERVER_VERSION_MIN / 10_000);
+            let problem = format!("the server is PostgreSQL {major}, and {needed} or newer is needed");
+            Err(StoreError::failed("open the database", problem))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Says which database it was.
+fn at_address(address: &Address, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Fault { fault, doing, cause } => StoreError::fault(fault, doing, format!("{address}: {cause}")),
+        other @ (StoreError::NotFound { .. } | StoreError::InvalidCursor | StoreError::Failed { .. }) => other,
+    }
+}
+
+/// What is stored and cannot be.
+pub(crate) fn corrupt(what: &'static str) -> StoreError {
+    StoreError::fault(StoreFault::Corrupt, "read the database", what)
+}
+
+/// Pauses between attempts, longer and longer, until the time is over.
+pub(crate) struct Patience {
+    until: Instant,
+    pause: Duration,
+    over: bool,
+}
+
+impl Patience {
+    /// Waits a little. False when the time is over.
+    pub(crate) async fn pause(&mut self) -> bool {
+        if Instant::now() >= self.until {
+            self.over = true;
+            return false;
+        }
+        sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        true
+    }
+
+    /// Whether somebody waited until the time was over.
+    pub(crate) fn ended_in_vain(&self) -> bool {
+        self.over
+    }
+}
+
+#[cfg(test)]
+mod tests;

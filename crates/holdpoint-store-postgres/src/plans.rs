@@ -1,0 +1,122 @@
+//! Whether the statements use the indexes that were made for them, on tables that have grown.
+
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
+
+use crate::lines::SESSION;
+use crate::options::{Address, Migrate};
+use crate::testing::Scratch;
+use crate::{commit, leases, prune, read, schema, tasks};
+
+/// Most tasks are of a tool that the worker lacks; most runs are over.
+const ROWS: &str = "
+    insert into holdpoint_runs
+        (run_id, revision, status, agent, tenant, deadline, free_at, created_at, updated_at, last_commit)
+    select 'run-' || n, 1, case when n % 100 < 6 then n % 6 else 3 end, 'agent-' || n % 5, 'tenant-' || n % 7,
+        case when n % 50 = 1 then n end, n, n, n, n
+    from generate_series(1, 30000) as n;
+    insert into holdpoint_log (run_no, last_seq, at, body) select n, 1, n, 'x' from generate_series(1, 30000) as n;
+    insert into holdpoint_tasks
+        (run_no, turn, place, agent, tenant, tool, attempts, attempts_max, repeat, created_at, state, ready_at, fence,
+         last_request, body)
+    select n, 1, 0, 'agent-' || n % 5, 'tenant-' || n % 7, case when n % 100 = 0 then 'rare' else 'common' end, 0, 3, 0,
+        n, case when n % 300 = 0 then 2 when n % 200 = 0 then 1 else 0 end, n, 0, 0, 'x'
+    from generate_series(1, 30000) as n;
+    analyze";
+
+struct Case {
+    name: &'static str,
+    sql: String,
+    types: &'static str,
+    /// The index that it is to use.
+    index: &'static str,
+}
+
+fn cases() -> Vec<Case> {
+    let case = |name, sql: &str, types, index| Case { name, sql: sql.to_owned(), types, index };
+    let lease = "text[], text[], bigint, text, bigint, bigint, bigint, text";
+    let open = holdpoint_store::RunFilter {
+        status: Some(holdpoint_core::Status::AwaitingToolConfirmation),
+        ..holdpoint_store::RunFilter::default()
+    };
+    let list = "smallint, text, text, bigint, bigint";
+    vec![
+        case("lease", tasks::LEASE, lease, "holdpoint_tasks_waiting "),
+        case("lease of a tenant", tasks::LEASE_OF_TENANT, lease, "holdpoint_tasks_waiting_of_tenant "),
+        case("lapsed", &tasks::lapsed_sql(), "text[], bigint, bigint", "holdpoint_tasks_leased "),
+        case("arrivals", tasks::ARRIVALS, "text[], bigint", "holdpoint_tasks_delivered "),
+        case("claim", leases::CLAIM, "text[], bigint, text, bigint, bigint", "holdpoint_runs_claimable "),
+        case("due", read::DUE, "text[], bigint, bigint", "holdpoint_runs_due "),
+        case("prune", prune::PRUNE, "bigint, text, bigint", "holdpoint_runs_over "),
+        case("list", &read::list_sql(&holdpoint_store::RunFilter::default()), list, "holdpoint_runs_pkey "),
+        case("list what is open", &read::list_sql(&open), list, "holdpoint_runs_open "),
+    ]
+}
+
+async fn plan(line: &mut PgConnection, case: &Case) -> String {
+    let prepare = format!("deallocate all; prepare asked ({}) as {}", case.types, case.sql);
+    sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut *line).await.unwrap();
+    let values = vec!["null"; case.types.split(", ").count()].join(", ");
+    let rows = sqlx::raw_sql(AssertSqlSafe(format!("explain execute asked ({values})"))).fetch_all(line).await.unwrap();
+    rows.iter().map(|row| row.get::<String, _>(0) + "\n").collect()
+}
+
+/// As the server plans by itself, and as it does for our connections.
+#[tokio::test]
+async fn what_looks_for_work_never_scans_a_table() {
+    let scratch = Scratch::new().await.unwrap();
+    let mut line = Address::parse(scratch.url()).unwrap().options().connect().await.unwrap();
+    schema::prepare(&mut line, Migrate::Auto).await.unwrap();
+    sqlx::raw_sql(ROWS).execute(&mut line).await.unwrap();
+    for session in ["set plan_cache_mode = force_generic_plan", SESSION] {
+        sqlx::raw_sql(session).execute(&mut line).await.unwrap();
+        // Removing may take a large part of a table, and then the server by itself rather reads all of it.
+        for case in cases().iter().filter(|case| case.name != "prune" || session == SESSION) {
+            let plan = plan(&mut line, case).await;
+            assert!(!plan.contains("Seq Scan"), "{} scans a table:\n{plan}", case.name);
+            assert!(plan.contains(case.index), "{} does not use {}:\n{plan}", case.name, case.index);
+        }
+    }
+    line.close().await.unwrap();
+    scratch.close().await.unwrap();
+}
+
+/// Plans of commits are made when the tables are empty, and kept.
+#[tokio::test]
+async fn commits_go_by_key_even_when_planned_on_empty_tables() {
+    let scratch = Scratch::new().await.unwrap();
+    let mut line = Address::parse(scratch.url()).unwrap().options().connect().await.unwrap();
+    schema::prepare(&mut line, Migrate::Auto).await.unwrap();
+    sqlx::raw_sql(SESSION).execute(&mut line).await.unwrap();
+    let one = "text, bigint, bigint, smallint, text, text, bigint, bigint, text, bigint, bigint, bigint, bytea, bytea, bigint";
+    let many = "bigint[], text[], bigint[], bigint[], smallint[], text[], text[], bigint[], bigint[], text[], bigint[], \
+        bigint[], bigint[], bytea[], bytea[], bigint";
+    let with_tasks = format!(
+        "{many}, bigint[], bigint[], bigint[], smallint[], bigint[], boolean[], bigint[], bigint[], bigint[], text[], \
+         bigint[], bigint[], smallint[], bigint[], bytea[]"
+    );
+    let case = |name, sql: &str, types: &str| Case {
+        name,
+        sql: sql.to_owned(),
+        types: types.to_owned().leak(),
+        index: "holdpoint_runs_run_id_key ",
+    };
+    let [one_move, many_moves, many_with_tasks] = commit::statements();
+    let cases = [
+        case("one", one_move, one),
+        case("many", many_moves, many),
+        case("many with tasks", many_with_tasks, &with_tasks),
+    ];
+    for case in &cases {
+        let plan = plan(&mut line, case).await;
+        let scans = ["Seq Scan", "Hash Join", "Merge Join"].into_iter().find(|scan| plan.contains(scan));
+        assert_eq!(scans, None, "{}:\n{plan}", case.name);
+        assert!(plan.contains(case.index), "{} does not use {}:\n{plan}", case.name, case.index);
+    }
+    let tasks = plan(&mut line, &cases[2]).await;
+    assert!(tasks.contains("holdpoint_tasks_run_no_turn_place_key "), "{tasks}");
+    line.close().await.unwrap();
+    scratch.close().await.unwrap();
+}

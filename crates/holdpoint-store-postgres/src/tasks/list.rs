@@ -1,0 +1,75 @@
+//! Finding tasks, and runs by their tasks.
+
+use holdpoint_core::{CallKey, RunId, ToolName};
+use holdpoint_store::{Cursor, StoreError, TaskFilter, TaskHead, TaskPage};
+use sqlx::AssertSqlSafe;
+
+use crate::clock::Moments;
+use crate::lines::Lines;
+use crate::read::cursor_number;
+use crate::row::{AFTER_TASK, TASK, column, limit, run_ids, task};
+
+/// Delivered tasks are few: they go as soon as their run takes them.
+pub(crate) const ARRIVALS: &str = "select r.run_id from ( \
+        select distinct t.run_no from unnest($1::text[]) as a(agent) \
+        join holdpoint_tasks t on t.agent = a.agent and t.state = 2) t \
+    join holdpoint_runs r on r.run_no = t.run_no and r.status in (1, 2) limit $2";
+
+/// The longest ago of each agent, so that the index gives them in order, and then the longest ago of all.
+pub(crate) fn lapsed_sql() -> String {
+    format!(
+        "select {TASK} from unnest($1::text[]) as a(agent) cross join lateral ( \
+            select * from holdpoint_tasks where state = 1 and agent = a.agent \
+            and ready_at <= coalesce($3::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) \
+            order by ready_at, task_no limit $2) t \
+         join holdpoint_runs r on r.run_no = t.run_no order by t.ready_at, t.task_no limit $2"
+    )
+}
+
+pub(crate) async fn arrivals(lines: &Lines, agents: &[&str], most: i64) -> Result<Vec<RunId>, StoreError> {
+    let rows = lines.rows("find results", || sqlx::query(ARRIVALS).bind(agents).bind(most)).await?;
+    run_ids(&rows)
+}
+
+pub(crate) async fn lapsed(
+    lines: &Lines,
+    moments: &Moments,
+    agents: &[&str],
+    most: i64,
+) -> Result<Vec<TaskHead>, StoreError> {
+    let sql = || AssertSqlSafe(lapsed_sql());
+    let rows = lines.rows("find lapsed leases", || sqlx::query(sql()).bind(agents).bind(most).bind(moments.given_us()));
+    rows.await?.iter().map(task).collect()
+}
+
+pub(crate) async fn find(lines: &Lines, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+    let sql = || {
+        AssertSqlSafe(format!(
+            "select {TASK} from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
+             where r.run_id = $1 and t.turn = $2 and t.place = $3"
+        ))
+    };
+    let (turn, place) = (i64::from(key.turn.0), i64::from(key.index.0));
+    let rows = lines.rows("read a task", || sqlx::query(sql()).bind(key.run.as_str()).bind(turn).bind(place));
+    rows.await?.first().map(task).transpose()
+}
+
+pub(crate) async fn tasks(lines: &Lines, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+    let from = filter.cursor.as_ref().map_or(Ok(0), cursor_number)?;
+    let size = filter.page_size();
+    let sql = || {
+        AssertSqlSafe(format!(
+            "select {TASK}, t.task_no from holdpoint_tasks t join holdpoint_runs r on r.run_no = t.run_no \
+             where t.task_no >= $1 and ($2::text is null or t.tenant = $2) and ($3::text is null or t.tool = $3) \
+             order by t.task_no limit $4"
+        ))
+    };
+    let rows = lines.rows("list tasks", || {
+        let list = sqlx::query(sql()).bind(from).bind(filter.tenant.as_deref());
+        list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1))
+    });
+    let rows = rows.await?;
+    let next = rows.get(size).map(|row| column::<i64>(row, AFTER_TASK)).transpose()?;
+    let tasks = rows.iter().take(size).map(task).collect::<Result<_, _>>()?;
+    Ok(TaskPage { tasks, next: next.map(|number| Cursor::new(number.to_string())) })
+}

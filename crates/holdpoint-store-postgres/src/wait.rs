@@ -1,0 +1,161 @@
+//! Waking those who wait: at once in this process, by a notification in others, and by looking now and then in case a
+//! notification was lost.
+
+mod news;
+mod radio;
+mod waiters;
+
+use std::sync::atomic::AtomicI32;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use holdpoint_core::{Revision, RunId};
+use holdpoint_store::{StoreError, Topic};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use crate::lines::Lines;
+use crate::row::{column, number, unsigned};
+use news::News;
+use waiters::{Seen, Waiters};
+
+const LOOK: &str = "select run_no, revision from holdpoint_runs where run_id = $1";
+
+/// What a commit did, for those who wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub(crate) run_no: i64,
+    pub(crate) revision: i64,
+    /// A task may be there to lease.
+    pub(crate) tasks: bool,
+    /// A run may be there to take care of.
+    pub(crate) runs: bool,
+}
+
+/// Those who wait in this process, and what others must hear.
+#[derive(Debug)]
+pub(crate) struct Wakes {
+    waiters: Waiters,
+    tasks: watch::Sender<u64>,
+    runs: watch::Sender<u64>,
+    news: Mutex<News>,
+    /// There are news.
+    told: Notify,
+    /// Something may have been missed: look at everything.
+    missed: Notify,
+    /// The server's process that tells others for us.
+    teller: AtomicI32,
+}
+
+impl Wakes {
+    pub(crate) fn new() -> Self {
+        Self {
+            waiters: Waiters::default(),
+            tasks: watch::Sender::new(0),
+            runs: watch::Sender::new(0),
+            news: Mutex::default(),
+            told: Notify::new(),
+            missed: Notify::new(),
+            teller: AtomicI32::new(0),
+        }
+    }
+
+    /// Starts what listens, tells and looks. It ends when the set is dropped.
+    pub(crate) fn start(self: &Arc<Self>, lines: &Arc<Lines>) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(radio::tell(Arc::clone(self), Arc::clone(lines)));
+        tasks.spawn(radio::listen(Arc::clone(self), Arc::clone(lines)));
+        tasks.spawn(radio::look(Arc::clone(self), Arc::clone(lines)));
+        tasks
+    }
+
+    /// Something happened here.
+    pub(crate) fn moved(&self, moves: impl Iterator<Item = Moved>) {
+        let (mut tasks, mut runs) = (false, false);
+        let begins = {
+            let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+            let empty = news.is_empty();
+            for moved in moves {
+                tasks |= moved.tasks;
+                runs |= moved.runs;
+                self.waiters.saw(moved.run_no, moved.revision);
+                news.run(moved.run_no, moved.revision);
+            }
+            news.topics(tasks, runs);
+            empty && !news.is_empty()
+        };
+        self.wake(tasks, runs);
+        if begins {
+            self.told.notify_one();
+        }
+    }
+
+    /// A task or a run may be there, and no run moved.
+    pub(crate) fn topic(&self, topic: Topic) {
+        let (tasks, runs) = match topic {
+            Topic::Tasks => (true, false),
+            Topic::Runs => (false, true),
+        };
+        let begins = {
+            let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+            let empty = news.is_empty();
+            news.topics(tasks, runs);
+            empty
+        };
+        self.wake(tasks, runs);
+        if begins {
+            self.told.notify_one();
+        }
+    }
+
+    /// These runs are not there any more.
+    pub(crate) fn gone(&self, runs: impl Iterator<Item = i64>) {
+        runs.for_each(|run_no| self.waiters.gone(run_no));
+    }
+
+    pub(crate) fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        match topic {
+            Topic::Tasks => self.tasks.subscribe(),
+            Topic::Runs => self.runs.subscribe(),
+        }
+    }
+
+    /// Waits until the run has more than `after` records.
+    pub(crate) async fn changed(&self, lines: &Lines, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
+        let not_found = || StoreError::NotFound { run: run.clone() };
+        let (run_no, revision) = find(lines, run).await?.ok_or_else(not_found)?;
+        if revision > number(after.0) {
+            return unsigned(revision).map(Revision);
+        }
+        let mut waiter = self.waiters.wait(run_no);
+        // It may have moved before we began to wait.
+        let (again, revision) = find(lines, run).await?.ok_or_else(not_found)?;
+        if again != run_no || revision > number(after.0) {
+            return unsigned(revision).map(Revision);
+        }
+        match waiter.until_after(number(after.0)).await {
+            Seen::At(revision) => unsigned(revision).map(Revision),
+            Seen::Gone => Err(not_found()),
+        }
+    }
+
+    fn wake(&self, tasks: bool, runs: bool) {
+        if tasks {
+            self.tasks.send_modify(|count| *count = count.wrapping_add(1));
+        }
+        if runs {
+            self.runs.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    fn take_news(&self) -> News {
+        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+async fn find(lines: &Lines, run: &RunId) -> Result<Option<(i64, i64)>, StoreError> {
+    let rows = lines.rows("read the run", || sqlx::query(LOOK).bind(run.as_str())).await?;
+    rows.first().map(|row| Ok((column(row, 0)?, column(row, 1)?))).transpose()
+}
+
+#[cfg(test)]
+mod tests;

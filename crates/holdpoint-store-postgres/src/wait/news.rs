@@ -1,0 +1,79 @@
+//! What others must hear, as the text of one notification.
+
+use std::fmt::Write;
+
+/// PostgreSQL takes less than 8,000 bytes.
+pub(super) const PAYLOAD_BYTES_MAX: usize = 7_900;
+/// How many moves are kept until the next notification. More of them become "look at everything".
+const MOVES_MAX: usize = 1_000;
+
+const TASKS: &str = "t";
+const RUNS: &str = "r";
+const EVERYTHING: &str = "*";
+
+/// Moves of runs, and which topics have something new.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct News {
+    pub(super) moves: Vec<(i64, i64)>,
+    pub(super) tasks: bool,
+    pub(super) runs: bool,
+    /// Too much to name.
+    pub(super) everything: bool,
+}
+
+impl News {
+    pub(super) fn is_empty(&self) -> bool {
+        self.moves.is_empty() && !self.tasks && !self.runs && !self.everything
+    }
+
+    pub(super) fn run(&mut self, run_no: i64, revision: i64) {
+        if self.moves.len() < MOVES_MAX {
+            self.moves.push((run_no, revision));
+        } else {
+            self.everything = true;
+        }
+    }
+
+    pub(super) fn topics(&mut self, tasks: bool, runs: bool) {
+        self.tasks |= tasks;
+        self.runs |= runs;
+    }
+
+    /// Words with spaces between them: topics by a letter, a run as `number:revision` in hexadecimal.
+    pub(super) fn to_payload(&self) -> String {
+        let mut text = String::with_capacity(16 * self.moves.len() + 4);
+        if self.tasks {
+            text.push_str(TASKS);
+        }
+        if self.runs {
+            text.push_str(if text.is_empty() { RUNS } else { " r" });
+        }
+        for (run_no, revision) in &self.moves {
+            let space = if text.is_empty() { "" } else { " " };
+            // Writing into a string cannot fail.
+            let _ = write!(text, "{space}{run_no:x}:{revision:x}");
+        }
+        if self.everything || text.len() > PAYLOAD_BYTES_MAX { EVERYTHING.to_owned() } else { text }
+    }
+
+    /// Words that nobody knows may be of a newer version: then everything may have changed.
+    pub(super) fn from_payload(payload: &str) -> Self {
+        let mut news = Self::default();
+        for word in payload.split_ascii_whitespace() {
+            match word {
+                TASKS => news.tasks = true,
+                RUNS => news.runs = true,
+                run => match parse(run) {
+                    Some((run_no, revision)) => news.moves.push((run_no, revision)),
+                    None => news.everything = true,
+                },
+            }
+        }
+        news
+    }
+}
+
+fn parse(word: &str) -> Option<(i64, i64)> {
+    let (run_no, revision) = word.split_once(':')?;
+    Some((i64::from_str_radix(run_no, 16).ok()?, i64::from_str_radix(revision, 16).ok()?))
+}

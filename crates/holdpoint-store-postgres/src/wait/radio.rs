@@ -1,0 +1,147 @@
+//! Notifications between processes, and what replaces them when they are lost.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sqlx::Row;
+use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::Wakes;
+use super::news::News;
+use crate::fault::timed_out;
+use crate::lines::{Lines, STATEMENT_LIMIT};
+use crate::row::column;
+
+const CHANNEL: &str = "holdpoint";
+/// A process sends at most one notification in this time.
+const TELL_EVERY: Duration = Duration::from_millis(5);
+/// How often the runs that somebody waits for are looked at, whatever notifications said.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long to wait before a broken connection is opened again.
+const RECONNECT_AFTER: Duration = Duration::from_millis(200);
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// What was told may be lost in a crash of the server; so are those who would have heard it.
+const SESSION: &str = "set synchronous_commit = off";
+const WHO: &str = "select pg_backend_pid()";
+const TELL: &str = "select pg_notify($1, $2)";
+const LOOK: &str = "select run_no, revision from holdpoint_runs where run_no = any($1)";
+
+/// Tells others what happened here.
+pub(super) async fn tell(wakes: Arc<Wakes>, lines: Arc<Lines>) {
+    let mut line: Option<PgConnection> = None;
+    loop {
+        wakes.told.notified().await;
+        let next = Instant::now() + TELL_EVERY;
+        let payload = wakes.take_news().to_payload();
+        match send(&wakes, &lines, line.take(), &payload).await {
+            Ok(open) => line = Some(open),
+            Err(error) => {
+                tracing::debug!(%error, "a notification was not sent");
+                // What was in it is lost; the next says that everything may have changed.
+                wakes.lost_news();
+                sleep(RECONNECT_AFTER).await;
+            }
+        }
+        sleep_until(next).await;
+    }
+}
+
+async fn send(
+    wakes: &Wakes,
+    lines: &Lines,
+    line: Option<PgConnection>,
+    payload: &str,
+) -> Result<PgConnection, sqlx::Error> {
+    let mut line = match line {
+        Some(line) => line,
+        None => {
+            let mut line = lines.connect().await?;
+            sqlx::raw_sql(SESSION).execute(&mut line).await?;
+            let who: i32 = sqlx::query(WHO).fetch_one(&mut line).await?.try_get(0)?;
+            wakes.teller.store(who, Ordering::Relaxed);
+            line
+        }
+    };
+    let tell = sqlx::query(TELL).bind(CHANNEL).bind(payload).execute(&mut line);
+    timeout(STATEMENT_LIMIT, tell).await.map_err(|_| timed_out())??;
+    Ok(line)
+}
+
+/// Hears what happened elsewhere.
+pub(super) async fn listen(wakes: Arc<Wakes>, lines: Arc<Lines>) {
+    loop {
+        if let Err(error) = hear(&wakes, &lines).await {
+            tracing::debug!(%error, "the connection for notifications broke");
+        }
+        sleep(RECONNECT_AFTER).await;
+    }
+}
+
+/// Listens until the connection breaks.
+async fn hear(wakes: &Wakes, lines: &Lines) -> Result<(), sqlx::Error> {
+    let pool = PgPoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+    let pool = pool.acquire_timeout(CONNECT_LIMIT).connect_lazy_with(lines.address().options().clone());
+    let mut radio = PgListener::connect_with(&pool).await?;
+    radio.eager_reconnect(false);
+    radio.listen(CHANNEL).await?;
+    // Whatever was said while nobody listened.
+    wakes.missed.notify_one();
+    while let Some(said) = radio.try_recv().await? {
+        // What we said ourselves everybody here knows already.
+        if i64::from(said.process_id()) != i64::from(wakes.teller.load(Ordering::Relaxed)) {
+            wakes.heard(&News::from_payload(said.payload()));
+        }
+    }
+    Ok(())
+}
+
+/// Looks now and then, and when something was missed, at the runs that somebody waits for.
+pub(super) async fn look(wakes: Arc<Wakes>, lines: Arc<Lines>) {
+    loop {
+        // Both ways out of the wait are the same to us.
+        let missed = timeout(LOOK_EVERY, wakes.missed.notified()).await.is_ok();
+        if missed {
+            wakes.wake(true, true);
+        }
+        let awaited = wakes.waiters.awaited();
+        if awaited.is_empty() {
+            continue;
+        }
+        let rows = lines.rows("look at runs", || sqlx::query(LOOK).bind(awaited.clone())).await;
+        // The next look comes soon.
+        let Ok(rows) = rows else { continue };
+        let seen = rows.iter().filter_map(|row| Some((column::<i64>(row, 0).ok()?, column::<i64>(row, 1).ok()?)));
+        let seen: HashMap<i64, i64> = seen.collect();
+        for run_no in &awaited {
+            match seen.get(run_no) {
+                Some(revision) => wakes.waiters.saw(*run_no, *revision),
+                None => wakes.waiters.gone(*run_no),
+            }
+        }
+    }
+}
+
+impl Wakes {
+    /// Something happened elsewhere.
+    pub(super) fn heard(&self, news: &News) {
+        for (run_no, revision) in &news.moves {
+            self.waiters.saw(*run_no, *revision);
+        }
+        self.wake(news.tasks, news.runs);
+        if news.everything {
+            self.missed.notify_one();
+        }
+    }
+
+    /// What was to be told is not known any more.
+    fn lost_news(&self) {
+        let mut news = self.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        news.everything = true;
+        drop(news);
+        self.told.notify_one();
+    }
+}
