@@ -4,21 +4,25 @@ mod settings;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdpoint_codec::SigningKey;
 use holdpoint_core::{Message, Role, Settings};
 use holdpoint_model::{Model, TokenCounter, estimate_tokens};
 use holdpoint_policy::{Guarded, Policy};
-use holdpoint_store::{MemoryStore, Store};
+use holdpoint_store::{LEASE_MS_MAX, MemoryStore, OwnerId, Store};
 use holdpoint_tools::{Around, Chain, Execute, Executors, Registry, Tool, around_tool};
 
 use crate::callbacks::Callbacks;
 use crate::failpoint::Failpoints;
 use crate::instrument::{InstrumentSink, Instruments};
-use crate::parts::{Live, Migration, POLICY_TIMEOUT, Parts, UnsignedImports};
+use crate::parts::{Live, Migration, POLICY_TIMEOUT, Parts, RUN_LEASE, UnsignedImports};
 use crate::{Agent, AgentConfig, EndedCall, Error, Runner, StartedCall};
 
 pub(crate) use settings::check;
+
+/// The shortest lease: below it, renewing would be all that a process does.
+const LEASE_MIN: Duration = Duration::from_millis(10);
 
 /// Begins with nothing allowed: no policy denies everything.
 pub struct Builder<T> {
@@ -38,6 +42,7 @@ pub struct Builder<T> {
     token_counter: TokenCounter,
     callbacks: Callbacks,
     instruments: Instruments,
+    lease: Duration,
     builds: PhantomData<fn() -> T>,
 }
 
@@ -92,6 +97,7 @@ impl<T: Buildable> Builder<T> {
             token_counter: Arc::new(estimate_tokens),
             callbacks: Callbacks::default(),
             instruments: Instruments::default(),
+            lease: RUN_LEASE,
             builds: PhantomData,
         }
     }
@@ -172,6 +178,14 @@ impl<T: Buildable> Builder<T> {
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// How long others leave a run alone that is driven here and of which they hear nothing: 30 seconds by default. It is
+    /// prolonged while the run is driven; when the process dies, another takes the run over after this time.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
         self
     }
 
@@ -270,6 +284,10 @@ impl<T: Buildable> Builder<T> {
         }
         check(&self.settings)?;
         self.executors.choose(&self.settings.executor)?;
+        let lease_max = Duration::from_millis(LEASE_MS_MAX);
+        if self.lease < LEASE_MIN || self.lease > lease_max {
+            return Err(Error::config(format!("`lease` must be between {LEASE_MIN:?} and {lease_max:?}")));
+        }
         let model = self.model.ok_or_else(|| Error::config("an agent needs a `model`"))?;
         let parts = Parts {
             agent: self.name,
@@ -288,6 +306,8 @@ impl<T: Buildable> Builder<T> {
             instruments: self.instruments,
             failpoints: Arc::new(Failpoints::default()),
             live: Arc::new(Live::default()),
+            owner: OwnerId::unique(),
+            lease: self.lease,
         };
         Ok(T::built(Runner { parts: Arc::new(parts) }, self.system_prompt))
     }

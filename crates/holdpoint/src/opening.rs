@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use holdpoint_codec::tasks::decode_delivery;
 use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation};
 use holdpoint_core::{
     Actor, Answer, Answered, Attributes, CallId, Code, Decision, Delivered, GivenAnswer, Input, Rejection, Run, RunId,
-    Settings, Snapshot, Target, ToolResult,
+    Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolResult,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
+use holdpoint_store::{DeliveredTask, TaskGuard, TaskState};
 use holdpoint_tools::limit_output;
 
-use crate::driver::{load_run, try_load_run, understand_edit};
+use crate::driver::{Guards, load_run, try_load_run, understand_edit};
 use crate::parts::{Parts, UnsignedImports};
 use crate::resume::Verdict;
 use crate::runner::started;
@@ -23,6 +25,28 @@ pub(crate) enum Opening {
     Decide(Box<(ResumeFrom, Decisions)>),
     Deliver(Box<(ResumeFrom, Results)>),
     Known(RunId, Input),
+    /// What somebody who looks after the queue found.
+    Queue(Box<QueueFinding>),
+    /// The results of tasks that were delivered.
+    Fold(RunId),
+}
+
+/// Something about a task that the run must be told.
+#[derive(Clone, Debug)]
+pub(crate) struct QueueFinding {
+    pub(crate) run: RunId,
+    pub(crate) input: Input,
+    pub(crate) guards: Guards,
+    pub(crate) then: Then,
+}
+
+/// What to do with the run once it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Go on.
+    Drive,
+    /// Leave it to whoever looks after it: a worker has tools, and perhaps no model.
+    Leave,
 }
 
 /// A run and what it is to be told.
@@ -32,6 +56,9 @@ pub(crate) struct Resume {
     /// Unknown fields of the payload that the run came from.
     pub(crate) extra: Arc<Attributes>,
     pub(crate) inputs: Vec<Input>,
+    /// What must be true of tasks that this closes.
+    pub(crate) guards: Guards,
+    pub(crate) then: Then,
 }
 
 impl Opening {
@@ -48,10 +75,15 @@ impl Opening {
         match self {
             Opening::Run(request) => prepare_run(parts, request),
             Opening::Known(id, input) => {
-                let run = load_run(parts, id).await?;
-                let context = stored_context(&run);
-                Ok(Resume { run, context, extra: Arc::default(), inputs: vec![input.clone()] })
+                let guards = if matches!(input, Input::Elapsed) { Guards::waiting() } else { Guards::none() };
+                Ok(known(load_run(parts, id).await?, input.clone(), guards))
             }
+            Opening::Queue(given) => {
+                let QueueFinding { run, input, guards, then } = &**given;
+                let resume = known(load_run(parts, run).await?, input.clone(), guards.clone());
+                Ok(Resume { then: *then, ..resume })
+            }
+            Opening::Fold(id) => fold(parts, id).await,
             Opening::Decide(given) => {
                 let (from, decisions) = &**given;
                 let found = find(parts, from).await?;
@@ -76,7 +108,36 @@ fn prepare_run(parts: &Parts, request: &RunRequest) -> Result<Resume, Error> {
         return Err(Error::config("`run_id` must not be blank"));
     }
     let input = Input::Started(Box::new(started(parts, request)?));
-    Ok(Resume { run: Run::new(id), context: request.context.clone(), extra: Arc::default(), inputs: vec![input] })
+    Ok(Resume {
+        run: Run::new(id),
+        context: request.context.clone(),
+        extra: Arc::default(),
+        inputs: vec![input],
+        guards: Guards::none(),
+        then: Then::Drive,
+    })
+}
+
+fn known(run: Run, input: Input, guards: Guards) -> Resume {
+    let context = stored_context(&run);
+    Resume { run, context, extra: Arc::default(), inputs: vec![input], guards, then: Then::Drive }
+}
+
+/// Takes all results that workers delivered for this run, in one commit. Each is taken only if its lease is still the
+/// one under which it was delivered.
+async fn fold(parts: &Parts, id: &RunId) -> Result<Resume, Error> {
+    let run = load_run(parts, id).await?;
+    let mut guards = Guards::none();
+    let mut tasks = Vec::new();
+    for delivered in parts.store.delivered(id).await? {
+        let DeliveredTask { task, result } = delivered;
+        let TaskState::Delivered { worker, fence, since } = task.state else { continue };
+        let (turn, call) = (task.key.turn, task.key.index);
+        guards.of.push(((turn, call), TaskGuard::Lease(fence)));
+        let settlement = decode_delivery(&result)?;
+        tasks.push(TaskReturned { turn, call, attempt: task.attempts, worker, since, settlement });
+    }
+    Ok(known(run, Input::TasksReturned(Box::new(TasksReturned { tasks })), guards))
 }
 
 /// What was stored of a run's context, and who started it.
@@ -115,7 +176,8 @@ impl Found {
 
     fn into_resume(self, context: Context, input: Input) -> Resume {
         let import = self.import.map(Input::Imported);
-        Resume { run: self.run, context, extra: self.extra, inputs: import.into_iter().chain([input]).collect() }
+        let inputs = import.into_iter().chain([input]).collect();
+        Resume { run: self.run, context, extra: self.extra, inputs, guards: Guards::none(), then: Then::Drive }
     }
 }
 

@@ -8,7 +8,7 @@ use holdpoint_codec::SigningKey;
 use holdpoint_core::{RunId, Settings};
 use holdpoint_model::{Model, TokenCounter};
 use holdpoint_policy::Guarded;
-use holdpoint_store::Store;
+use holdpoint_store::{Hold, OwnerId, Store};
 use holdpoint_tools::{Chain, Executors, Registry};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,11 @@ use crate::instrument::Instruments;
 
 /// How long a policy may take to decide.
 pub(crate) const POLICY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a run that is driven here is kept from others without a word.
+pub(crate) const RUN_LEASE: Duration = Duration::from_secs(30);
+/// A lease is prolonged this often within its time.
+pub(crate) const RENEWALS_PER_LEASE: u32 = 3;
 
 /// Everything that a run needs beside its own state. Cheap to share; changed only between runs.
 pub(crate) struct Parts {
@@ -37,6 +42,8 @@ pub(crate) struct Parts {
     pub(crate) instruments: Instruments,
     pub(crate) failpoints: Arc<Failpoints>,
     pub(crate) live: Arc<Live>,
+    pub(crate) owner: OwnerId,
+    pub(crate) lease: Duration,
 }
 
 impl Parts {
@@ -59,7 +66,19 @@ impl Parts {
             instruments: self.instruments.clone(),
             failpoints: Arc::clone(&self.failpoints),
             live: Arc::clone(&self.live),
+            owner: self.owner.clone(),
+            lease: self.lease,
         }
+    }
+
+    /// What keeps others from taking a run that is driven here.
+    pub(crate) fn hold(&self) -> Hold {
+        Hold { owner: self.owner.clone(), lease_ms: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX) }
+    }
+
+    /// The name that this agent's runs and tasks are found by.
+    pub(crate) fn agent_key(&self) -> Arc<str> {
+        self.agent.clone().unwrap_or_default()
     }
 }
 

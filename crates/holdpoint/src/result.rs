@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use holdpoint_codec::{Context, Pending, Trust, continuation, pending};
 use holdpoint_core::{
-    Attributes, BatchId, CallRecord, ContinuationId, Message, PauseReason, Run, RunId, Status, StopReason, Usage,
+    Attributes, BatchId, CallRecord, ContinuationId, Message, PauseReason, Revision, Run, RunId, Status, StopReason,
+    Usage,
 };
 
 use crate::opening::imported_run;
@@ -52,6 +53,11 @@ impl RunResult {
     /// The run's id: the same over all its segments.
     pub fn run_id(&self) -> &RunId {
         self.run.id()
+    }
+
+    /// How many events the run had: what came later is read from there.
+    pub fn revision(&self) -> Revision {
+        self.run.revision()
     }
 
     /// Why the run stopped. Nothing only when it was looked up in the store while somebody drives it.

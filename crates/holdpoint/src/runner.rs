@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 
 use crate::driver::{Driver, Interrupted, load_run};
 use crate::failpoint::Failpoint;
-use crate::opening::{Opening, Resume, read_payload, stored_context};
+use crate::opening::{Opening, Resume, Then, read_payload, stored_context};
 use crate::parts::Parts;
 use crate::result::{Carried, Segment};
 use crate::stream::{RunStream, StreamSender, queue};
@@ -237,6 +237,12 @@ impl Runner {
         self.parts.failpoints.arm(failpoint);
     }
 
+    /// Called at every failpoint. For tests that end the process for real.
+    #[doc(hidden)]
+    pub fn at_failpoints(&self, listener: crate::failpoint::AtFailpoint) {
+        self.parts.failpoints.listen(listener);
+    }
+
     /// Every entry point comes through here. What somebody else overtook is decided again on what they left.
     pub(crate) async fn open(&self, opening: Opening, stream: Option<StreamSender>) -> Result<RunResult, Error> {
         if Handle::try_current().is_err() {
@@ -257,11 +263,12 @@ impl Runner {
     }
 
     async fn try_open(&self, opening: &Opening, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {
-        let Resume { run, context, extra, inputs } = opening.prepare(&self.parts).await?;
+        let Resume { run, context, extra, inputs, guards, then } = opening.prepare(&self.parts).await?;
         let starts = matches!(opening, Opening::Run(_));
         let span = crate::spans::run(&run, self.parts.agent.as_deref());
         let carried = Carried { context: Arc::new(context.with_run_id(run.id().clone())), extra };
         let mut driver = Driver::new(&self.parts, run, carried, stream);
+        driver.guard(guards);
         let mut moved = false;
         for input in inputs {
             let imports = matches!(input, Input::Imported(_));
@@ -278,7 +285,13 @@ impl Runner {
         }
         // Before anything is durable: what it lacks here cannot go on here.
         driver.expect_executor()?;
-        tracing::Instrument::instrument(driver.drive(), span).await
+        let driving = async {
+            match then {
+                Then::Drive => driver.drive().await,
+                Then::Leave => driver.leave().await,
+            }
+        };
+        tracing::Instrument::instrument(driving, span).await
     }
 
     pub(crate) fn open_stream(&self, opening: Opening) -> Result<RunStream, Error> {

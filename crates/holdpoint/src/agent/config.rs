@@ -113,11 +113,19 @@ struct SettingsJson {
     parallel: ParallelJson,
     max_concurrency: Option<u32>,
     tool_timeout_ms: u64,
+    #[serde(default)]
+    task_deadline_ms: Option<u64>,
+    #[serde(default = "task_attempts_max")]
+    task_attempts_max: u32,
     max_tool_output_bytes: u64,
     error_detail: ErrorDetailJson,
     context_window: Option<u64>,
     reserved_output_tokens: Option<u64>,
     context_keys: BTreeSet<String>,
+}
+
+fn task_attempts_max() -> u32 {
+    Settings::default().task_attempts_max
 }
 
 macro_rules! words {
@@ -169,6 +177,8 @@ impl SettingsJson {
             parallel: executor.parallel.into(),
             max_concurrency: executor.max_concurrency,
             tool_timeout_ms: settings.tool_timeout_ms,
+            task_deadline_ms: settings.task_deadline_ms,
+            task_attempts_max: settings.task_attempts_max,
             max_tool_output_bytes: settings.tool_output_bytes_max,
             error_detail: settings.error_detail.into(),
             context_window: settings.context_window.map(|window| window.tokens),
@@ -202,6 +212,8 @@ impl SettingsJson {
                 max_concurrency: self.max_concurrency,
             },
             tool_timeout_ms: self.tool_timeout_ms,
+            task_deadline_ms: self.task_deadline_ms,
+            task_attempts_max: self.task_attempts_max,
             tool_output_bytes_max: self.max_tool_output_bytes,
             error_detail: self.error_detail.into(),
             context_window: self.context_window.map(window),

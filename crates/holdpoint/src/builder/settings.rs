@@ -1,6 +1,7 @@
 //! What of a builder is data: the settings of its runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdpoint_core::{
     ContextWindow, ErrorDetail, ExecutorChoice, FinalTools, Limits, Parallel, ParallelToolCalls, Recheck, ResultOrder,
@@ -88,12 +89,23 @@ impl<T: Buildable> Builder<T> {
         tool_timeout_ms: u64
     }
     setting! {
+        /// How often workers may start a call that was handed out before a person is asked. At least 1, 3 by default.
+        task_attempts_max: u32
+    }
+    setting! {
         /// Results above it are cut.
         tool_output_bytes_max: u64
     }
     setting! {
         /// How much of a tool's own error message the model sees.
         error_detail: ErrorDetail
+    }
+
+    /// How long a call that was handed out may take until its result is there. As long as it takes by default.
+    #[must_use]
+    pub fn task_deadline(mut self, deadline: Duration) -> Self {
+        self.settings.task_deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
+        self
     }
 
     /// Checks each request against the model's window before it is sent.
@@ -146,6 +158,12 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Error> {
     }
     if settings.tool_timeout_ms == 0 {
         return Err(Error::config("`tool_timeout_ms` must be at least 1"));
+    }
+    if settings.task_attempts_max == 0 {
+        return Err(Error::config("`task_attempts_max` must be at least 1"));
+    }
+    if settings.task_deadline_ms == Some(0) {
+        return Err(Error::config("`task_deadline_ms` must be at least 1"));
     }
     match settings.context_window {
         Some(window) if window.reserved_output_tokens >= window.tokens => {

@@ -1,22 +1,26 @@
 //! Makes what happened durable, and reads it back.
 
-use holdpoint_codec::{decode_event, encode_event};
-use holdpoint_core::{Conductor, Event, Revision, Run, RunId, Status};
+use holdpoint_codec::{audit, decode_event, encode_event};
+use holdpoint_core::{Conductor, Event, Rejection, Revision, Run, RunId, Status};
 use holdpoint_store::{CommitError, HeadUpdate, StoreError, Transition};
 
 use super::{Driver, Interrupted};
 use crate::Error;
+use crate::failpoint::Failpoint;
 use crate::parts::Parts;
+use crate::patience::Patience;
 
 impl Driver {
     /// One transition, one commit; then everybody who listens is told.
     pub(super) async fn commit(&mut self) -> Result<(), Interrupted> {
-        let records = self.conductor.outbox().iter().map(encode_event).collect();
-        let transition = Transition { records, head: head(self.run()), at: self.parts.store.now() };
-        match self.parts.store.commit(self.run_id(), self.conductor.durable(), transition).await {
-            Ok(_) => {}
+        if self.conductor.outbox().iter().any(|event| matches!(event, Event::ToolEnded { .. })) {
+            self.parts.failpoints.reach(Failpoint::BeforeResult).await?;
+        }
+        match self.write().await {
+            Ok(()) => {}
             Err(CommitError::Stale { .. }) if !self.meter.committed => return Err(Interrupted::Overtaken),
             Err(CommitError::Stale { .. }) => return self.overtaken().await,
+            Err(CommitError::LeaseLost) => return Err(Rejection::LeaseLost.into()),
             Err(CommitError::Store(error)) => return Err(Interrupted::Failed(Error::Store(error))),
             Err(CommitError::Invalid(problem)) => {
                 let error = StoreError::failed("store the transition", problem);
@@ -25,8 +29,52 @@ impl Driver {
         }
         self.meter.committed = true;
         let events = self.conductor.committed();
+        self.out.committed(self.conductor.run());
         self.listeners.durable(&events);
         Ok(())
+    }
+
+    /// Writes the outbox, again and again while the store is out of reach. A try of which nobody knows how it went may
+    /// have gone well: then the run is where it should be, with the very events that were to be written.
+    async fn write(&self) -> Result<(), CommitError> {
+        let mut patience = Patience::new();
+        let mut unsure = false;
+        loop {
+            let tried = self.parts.store.commit(self.run_id(), self.conductor.durable(), self.transition()).await;
+            match tried {
+                Ok(_) => return Ok(()),
+                Err(CommitError::Store(error)) if error.may_pass() => {
+                    unsure = true;
+                    tracing::warn!(target: "holdpoint", run = %self.run_id(), code = %error.code(), "a commit is tried again");
+                    if !patience.wait().await {
+                        return Err(CommitError::Store(error));
+                    }
+                }
+                Err(CommitError::Stale { .. }) if unsure && self.is_written().await? => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn is_written(&self) -> Result<bool, StoreError> {
+        let records = self.parts.store.load(self.run_id(), self.conductor.durable()).await?;
+        let mine = self.conductor.outbox();
+        let same = records.iter().zip(mine).all(|(record, event)| *record.body == *encode_event(event));
+        Ok(records.len() >= mine.len() && same)
+    }
+
+    fn transition(&self) -> Transition {
+        let run = self.conductor.run();
+        let events = self.conductor.outbox();
+        let at = self.parts.store.now();
+        Transition {
+            records: events.iter().map(encode_event).collect(),
+            head: head(run),
+            at,
+            hold: (run.status() == Status::Running && !self.left).then(|| self.parts.hold()),
+            tasks: self.out.changes(run),
+            audit: audit::encode(run, events, at),
+        }
     }
 
     /// Somebody else moved the run while it was driven here: it was cancelled or taken over. What they committed is the
@@ -40,6 +88,7 @@ impl Driver {
         }
         let durable = usize::try_from(self.conductor.durable().0).unwrap_or(usize::MAX);
         self.listeners.overtaken(events.get(durable..).unwrap_or_default());
+        self.out = super::tasks::Out::new(&run);
         self.conductor = Conductor::new(run);
         Ok(())
     }

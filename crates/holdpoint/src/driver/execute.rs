@@ -71,9 +71,7 @@ impl Driver {
             match self.conductor.next() {
                 Step::Commit => self.commit().await?,
                 Step::Start(intents) => {
-                    if self.parts.failpoints.fires(Failpoint::AfterIntent) {
-                        return Err(Interrupted::Failed(Error::FailpointReached));
-                    }
+                    self.parts.failpoints.reach(Failpoint::AfterIntent).await?;
                     for (call, attempt) in intents {
                         wave.grant(call, attempt);
                     }
@@ -84,6 +82,7 @@ impl Driver {
                     // An executor may let go of its batch before it ends.
                     Some(report) = inbox.recv() => self.take(report, &mut wave)?,
                     () = &mut executor => ended = true,
+                    () = self.lost() => break Cancelled::Yes,
                 },
                 // Somebody cancelled the run, and the commit saw it: the main loop does the rest.
                 Step::CallModel { .. }

@@ -8,7 +8,9 @@ mod commit;
 mod execute;
 mod model;
 mod run_one;
+mod tasks;
 mod understand;
+mod watch;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +26,7 @@ use crate::stream::StreamSender;
 use crate::{Error, RunResult};
 
 pub(crate) use commit::{load_run, try_load_run};
+pub(crate) use tasks::Guards;
 pub(crate) use understand::understand_edit;
 
 /// Drives one segment of one run.
@@ -36,6 +39,8 @@ pub(crate) struct Driver {
     meter: Meter,
     measured: model::Measure,
     turn: (Turn, Span),
+    out: tasks::Out,
+    left: bool,
 }
 
 /// What the segment took so far.
@@ -66,6 +71,7 @@ impl<E: Into<Error>> From<E> for Interrupted {
 impl Driver {
     /// Takes a run as it is in the store.
     pub(crate) fn new(parts: &Arc<Parts>, run: Run, carried: Carried, stream: Option<StreamSender>) -> Self {
+        let out = tasks::Out::new(&run);
         let live = parts.live.enter(run.id());
         Self {
             carried,
@@ -80,9 +86,16 @@ impl Driver {
             },
             measured: model::Measure::default(),
             turn: (Turn(0), Span::none()),
+            out,
+            left: false,
             conductor: Conductor::new(run),
             parts: Arc::clone(parts),
         }
+    }
+
+    /// What must be true of tasks for this segment to close them.
+    pub(crate) fn guard(&mut self, guards: Guards) {
+        self.out.guard(guards);
     }
 
     /// The run as it is here.
@@ -141,6 +154,13 @@ impl Driver {
                 Step::Pause { .. } | Step::Finish { .. } => return Ok(self.finish()),
             }
         }
+    }
+
+    /// Makes durable what the run was told, and lets go of it: whoever looks after it goes on.
+    pub(crate) async fn leave(mut self) -> Result<RunResult, Interrupted> {
+        self.left = true;
+        self.commit().await?;
+        Ok(self.finish())
     }
 
     /// The span of the turn that is worked on.

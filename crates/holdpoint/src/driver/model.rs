@@ -43,6 +43,7 @@ impl Driver {
             biased;
             () = self.live.token().cancelled() => return Ok(Cancelled::Yes),
             reply = asked.instrument(span.clone()) => reply.unwrap_or_else(|_| Err(ModelError::new("the model panicked"))),
+            () = self.lost() => return Ok(Cancelled::Yes),
         };
         let took = started.elapsed();
         self.meter.model += took;

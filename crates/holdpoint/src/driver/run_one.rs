@@ -192,7 +192,7 @@ impl Calls {
             error_detail: self.settings.error_detail,
         })
         .await;
-        if self.parts.failpoints.fires(Failpoint::AfterEffect) {
+        if self.parts.failpoints.reach(Failpoint::AfterEffect).await.is_err() {
             self.report(Report::Died);
             return std::future::pending().await;
         }

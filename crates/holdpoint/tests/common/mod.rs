@@ -1,28 +1,45 @@
 //! What the tests of the entry points share: a scripted agent with tools that count.
 #![allow(dead_code)]
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Policy, policy_fn};
-use holdpoint::store::{CommitError, Head, MemoryStore, Record, RunFilter, RunPage, Store, StoreError, Transition};
+use holdpoint::store::{CommitError, MemoryStore, Record, Store, StoreError, StoreLayer, Transition};
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
 use holdpoint::{Agent, AgentBuilder, Decision, RunId, RunResult};
-use holdpoint_core::{Revision, Timestamp};
+use holdpoint_core::Revision;
 use serde_json::json;
 
 /// Counts executions.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counter(Arc<AtomicU32>);
+#[derive(Clone, Debug)]
+pub(crate) struct Counter(Arc<tokio::sync::watch::Sender<u32>>);
+
+/// What must happen happens well within it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self(Arc::new(tokio::sync::watch::Sender::new(0)))
+    }
+}
 
 impl Counter {
     pub(crate) fn count(&self) -> u32 {
-        self.0.load(Ordering::SeqCst)
+        *self.0.borrow()
     }
 
     pub(crate) fn add(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.0.send_modify(|count| *count += 1);
+    }
+
+    /// Waits until it has counted at all.
+    pub(crate) async fn begun(&self) {
+        let mut counts = self.0.subscribe();
+        let begun = tokio::time::timeout(PATIENCE, counts.wait_for(|count| *count > 0)).await;
+        begun.expect("it happens in time").unwrap();
     }
 }
 
@@ -60,7 +77,11 @@ pub(crate) fn lines(result: &RunResult) -> Vec<String> {
 pub(crate) struct YieldingStore(pub(crate) Arc<dyn Store>);
 
 #[async_trait::async_trait]
-impl Store for YieldingStore {
+impl StoreLayer for YieldingStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         tokio::task::yield_now().await;
         self.0.commit(run, at, transition).await
@@ -69,26 +90,6 @@ impl Store for YieldingStore {
     async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         tokio::task::yield_now().await;
         self.0.load(run, after).await
-    }
-
-    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        self.0.head(run).await
-    }
-
-    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
-        self.0.list(filter).await
-    }
-
-    async fn due(&self, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
-        self.0.due(at, limit).await
-    }
-
-    async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
-        self.0.changed(run, after).await
-    }
-
-    fn now(&self) -> Timestamp {
-        self.0.now()
     }
 }
 

@@ -1,0 +1,235 @@
+//! Keeps runs going: takes over those whose process died, lets questions expire, asks about lost tasks, and takes the
+//! results that workers delivered. Any number of keepers may look after one store: each thing is done once.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use holdpoint_core::{LossCause, RunId};
+use holdpoint_store::{CLAIM_LIMIT_MAX, ClaimRequest, Store, StoreError, TaskHead, Topic};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::opening::{Opening, Then};
+use crate::{Error, Runner};
+
+/// How many runs a keeper drives at once unless told otherwise.
+const RUNS_MAX: usize = 256;
+/// How often it looks although nothing woke it.
+const POLL: Duration = Duration::from_secs(1);
+/// The shortest pause between two looks, so that a busy store is not asked all the time.
+const GAP: Duration = Duration::from_millis(5);
+/// How long it waits for what it drives when it is told to stop.
+const GRACE: Duration = Duration::from_secs(30);
+/// How many deadlines, lost tasks and arrivals one look handles.
+const BATCH: usize = 100;
+
+/// Looks after the runs of some agents in one store, until it is told to stop.
+pub struct Keeper {
+    runners: Vec<Runner>,
+    runs_max: usize,
+    poll: Duration,
+    grace: Duration,
+}
+
+impl Keeper {
+    /// Looks after the runs of this runner's agent.
+    pub fn new(runner: &Runner) -> Self {
+        Self { runners: vec![runner.clone()], runs_max: RUNS_MAX, poll: POLL, grace: GRACE }
+    }
+
+    /// Looks after the runs of another agent too. It must use the same store.
+    #[must_use]
+    pub fn and(mut self, runner: &Runner) -> Self {
+        self.runners.push(runner.clone());
+        self
+    }
+
+    /// How many runs it drives at once: 256 by default.
+    #[must_use]
+    pub fn runs_max(mut self, runs_max: usize) -> Self {
+        self.runs_max = runs_max.clamp(1, Semaphore::MAX_PERMITS);
+        self
+    }
+
+    /// How often it looks although nothing woke it: every second by default.
+    #[must_use]
+    pub fn poll(mut self, poll: Duration) -> Self {
+        self.poll = poll.max(GAP);
+        self
+    }
+
+    /// How long it waits for the runs that it drives when it is told to stop: 30 seconds by default. What is not done by
+    /// then is left to whoever takes it over.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Works until `shutdown` is cancelled.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let rounds = Arc::new(Rounds::new(&self));
+        let mut woken = rounds.store.watch(Topic::Runs);
+        let mut jobs = JoinSet::new();
+        let mut out_of_reach = false;
+        loop {
+            woken.borrow_and_update();
+            match rounds.look(&mut jobs).await {
+                Ok(()) => out_of_reach = false,
+                Err(error) => {
+                    if !out_of_reach {
+                        tracing::warn!(target: "holdpoint", code = %error.code(), "the store cannot be looked after");
+                    }
+                    out_of_reach = true;
+                }
+            }
+            tokio::time::sleep(GAP).await;
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = tokio::time::sleep(self.poll) => {}
+                // A store that is gone wakes nobody: then only time does.
+                Ok(()) = woken.changed(), if !out_of_reach => {}
+                Some(_) = jobs.join_next() => {}
+            }
+            while jobs.try_join_next().is_some() {}
+        }
+        let done = async { while jobs.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.grace, done).await.is_err() {
+            tracing::warn!(target: "holdpoint", runs = jobs.len(), "runs are left to whoever takes them over");
+        }
+    }
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper")
+            .field("runners", &self.runners)
+            .field("runs_max", &self.runs_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Something that is to be done about a run.
+enum Job {
+    /// Its process died.
+    TakeOver(RunId),
+    /// A deadline passed.
+    Expire(RunId),
+    /// Results wait to be taken.
+    Fold(RunId),
+    /// A lease of a task lapsed.
+    Lost(Box<TaskHead>),
+}
+
+impl Job {
+    fn run(&self) -> &RunId {
+        match self {
+            Job::TakeOver(run) | Job::Expire(run) | Job::Fold(run) => run,
+            Job::Lost(task) => &task.key.run,
+        }
+    }
+}
+
+struct Rounds {
+    store: Arc<dyn Store>,
+    runners: HashMap<Arc<str>, Runner>,
+    agents: Vec<Arc<str>>,
+    slots: Arc<Semaphore>,
+    /// The runs that something is done about here and now: a second look leaves them alone.
+    busy: Mutex<HashSet<RunId>>,
+}
+
+impl Rounds {
+    fn new(keeper: &Keeper) -> Self {
+        let runners: HashMap<_, _> =
+            keeper.runners.iter().map(|runner| (runner.parts.agent_key(), runner.clone())).collect();
+        Self {
+            store: Arc::clone(keeper.runners[0].store()),
+            agents: runners.keys().cloned().collect(),
+            runners,
+            slots: Arc::new(Semaphore::new(keeper.runs_max)),
+            busy: Mutex::default(),
+        }
+    }
+
+    /// Finds what is to be done, and starts it.
+    async fn look(self: &Arc<Self>, jobs: &mut JoinSet<()>) -> Result<(), StoreError> {
+        let free = self.slots.available_permits().min(CLAIM_LIMIT_MAX);
+        if free == 0 {
+            return Ok(());
+        }
+        let limit = free.min(BATCH);
+        let first = &self.runners[&self.agents[0]];
+        let claim = ClaimRequest { hold: first.parts.hold(), agents: self.agents.clone(), limit: free };
+        let mut found: Vec<Job> = self.store.claim(&claim).await?.into_iter().map(Job::TakeOver).collect();
+        let due = self.store.due(&self.agents, self.store.now(), limit).await?;
+        found.extend(due.into_iter().map(Job::Expire));
+        found.extend(self.store.arrivals(&self.agents, limit).await?.into_iter().map(Job::Fold));
+        let lapsed = self.store.lapsed(&self.agents, limit).await?;
+        found.extend(lapsed.into_iter().map(|task| Job::Lost(Box::new(task))));
+        for job in found {
+            if let Some(busy) = Busy::enter(self, job.run()) {
+                jobs.spawn(Arc::clone(self).work(job, busy));
+            }
+        }
+        Ok(())
+    }
+
+    async fn work(self: Arc<Self>, job: Job, busy: Busy) {
+        // The semaphore is never closed.
+        let Ok(_slot) = Arc::clone(&self.slots).acquire_owned().await else { return };
+        let run = job.run().clone();
+        match self.perform(job).await {
+            Ok(()) => {}
+            Err(error @ Error::Store(_)) => {
+                tracing::warn!(target: "holdpoint", run = %run, code = %error.code(), "a run could not be looked after");
+            }
+            // Somebody else was faster, or the run is driven right now: the next look will tell.
+            Err(error) => tracing::debug!(target: "holdpoint", run = %run, code = %error.code(), "left alone"),
+        }
+        drop(busy);
+    }
+
+    async fn perform(&self, job: Job) -> Result<(), Error> {
+        let Some(runner) = self.runner_of(job.run()).await? else { return Ok(()) };
+        match job {
+            Job::TakeOver(run) => runner.recover(&run).await.map(drop),
+            Job::Expire(run) => runner.expire(&run).await.map(drop),
+            Job::Fold(run) => runner.open(Opening::Fold(run), None).await.map(drop),
+            Job::Lost(task) => runner.queue().lost(&task, LossCause::LeaseLapsed, Then::Drive).await,
+        }
+    }
+
+    async fn runner_of(&self, run: &RunId) -> Result<Option<&Runner>, Error> {
+        if let [only] = &self.agents[..] {
+            return Ok(self.runners.get(only));
+        }
+        let head = self.store.head(run).await?;
+        Ok(head.and_then(|head| self.runners.get(&head.agent.unwrap_or_default())))
+    }
+
+    fn busy(&self) -> std::sync::MutexGuard<'_, HashSet<RunId>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While it lives, nothing else is done about a run here.
+struct Busy {
+    rounds: Arc<Rounds>,
+    run: RunId,
+}
+
+impl Busy {
+    fn enter(rounds: &Arc<Rounds>, run: &RunId) -> Option<Self> {
+        rounds.busy().insert(run.clone()).then(|| Self { rounds: Arc::clone(rounds), run: run.clone() })
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.rounds.busy().remove(&self.run);
+    }
+}

@@ -1,0 +1,94 @@
+//! A store by its address.
+
+use std::sync::Arc;
+
+use holdpoint_store::{Clock, MemoryStore, Store, StoreError, StoreFault};
+
+/// How a store is opened.
+#[derive(Clone, Default)]
+pub struct StoreOptions {
+    /// The clock of everything durable, in place of the store's own. For tests and scenarios.
+    pub clock: Option<Arc<dyn Clock>>,
+    /// What to do about a database that an older version made.
+    pub migrate: MigrateStore,
+}
+
+/// What to do about a database that an older version made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MigrateStore {
+    /// Bring it up to date, under a lock.
+    #[default]
+    Auto,
+    /// Leave it as it is, and refuse to open it.
+    Refuse,
+}
+
+/// Opens the store at an address: `sqlite:PATH` (made if it is not there), `postgres://USER@HOST/DATABASE`, or `memory`.
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), holdpoint::store::StoreError> {
+/// let store = holdpoint::open_store("memory").await?;
+/// # drop(store);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// With a [`StoreFault`], which has a code and a hint.
+pub async fn open_store(url: &str) -> Result<Arc<dyn Store>, StoreError> {
+    open_store_with(url, StoreOptions::default()).await
+}
+
+/// Opens the store at an address, with options.
+///
+/// # Errors
+/// As [`open_store`].
+pub async fn open_store_with(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    match scheme {
+        "memory" if url == "memory" => Ok(match options.clock {
+            Some(clock) => Arc::new(MemoryStore::with_clock(clock)),
+            None => Arc::new(MemoryStore::new()),
+        }),
+        "sqlite" => sqlite(url, options).await,
+        "postgres" | "postgresql" => postgres(url, options).await,
+        _ => Err(invalid("no store has such an address")),
+    }
+}
+
+fn invalid(cause: &'static str) -> StoreError {
+    StoreError::fault(StoreFault::InvalidUrl, "open", cause)
+}
+
+#[cfg(feature = "sqlite")]
+async fn sqlite(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+    use holdpoint_store_sqlite::{Migrate, Options, SqliteStore};
+    let migrate = match options.migrate {
+        MigrateStore::Auto => Migrate::Auto,
+        MigrateStore::Refuse => Migrate::Refuse,
+    };
+    let options = Options { clock: options.clock, migrate, ..Options::default() };
+    Ok(Arc::new(SqliteStore::open_with(url, options).await?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn sqlite(_: &str, _: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+    Err(invalid("this program was built without the feature `sqlite`"))
+}
+
+#[cfg(feature = "postgres")]
+async fn postgres(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+    use holdpoint_store_postgres::{Migrate, Options, PostgresStore};
+    let migrate = match options.migrate {
+        MigrateStore::Auto => Migrate::Auto,
+        MigrateStore::Refuse => Migrate::Refuse,
+    };
+    let options = Options { clock: options.clock, migrate, ..Options::default() };
+    Ok(Arc::new(PostgresStore::open_with(url, options).await?))
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn postgres(_: &str, _: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+    Err(invalid("this program was built without the feature `postgres`"))
+}

@@ -1,0 +1,206 @@
+//! Tasks as workers see them, whichever language they are written in: lease, heartbeat, complete, fail.
+
+use std::sync::Arc;
+
+use holdpoint_codec::tasks::encode_delivery;
+use holdpoint_core::{
+    AfterLoss, Attempt, Decision, Input, LossCause, Outcome, Rejection, Settlement, Source, TaskLate, TaskLost,
+    TaskRevoked, ToolResult, task_loss,
+};
+use holdpoint_store::{LeaseRequest, LeaseState, LeasedTask, Release, Store, TaskHead, TaskLease, TaskState};
+use holdpoint_tools::limit_output;
+
+use crate::driver::Guards;
+use crate::opening::{Opening, QueueFinding, Then};
+use crate::patience::Patience;
+use crate::{Error, Runner};
+
+/// What a worker says when it could not do a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerFault {
+    /// It had not started: anybody may have the task at once, and the attempt does not count.
+    NotStarted,
+    /// It had started: what the tool says about repetition decides.
+    Started,
+}
+
+/// A worker and the lease that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskHolder {
+    /// The lease.
+    pub lease: TaskLease,
+    /// Which attempt of the call it is.
+    pub attempt: Attempt,
+    /// Who has it, as people see it.
+    pub worker: Arc<str>,
+}
+
+impl TaskHolder {
+    /// The holder of a task that was just leased.
+    pub fn of(leased: &LeasedTask, worker: &Arc<str>) -> Self {
+        Self { lease: leased.lease.clone(), attempt: leased.task.attempts, worker: Arc::clone(worker) }
+    }
+}
+
+/// The queue of deferred calls, as one worker uses it.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    runner: Runner,
+}
+
+impl Runner {
+    /// The queue of calls that this runner's agent hands out.
+    pub fn queue(&self) -> Queue {
+        Queue { runner: self.clone() }
+    }
+}
+
+impl Queue {
+    fn store(&self) -> &Arc<dyn Store> {
+        self.runner.store()
+    }
+
+    /// Takes tasks. From now on each may have taken effect: what is not completed, failed or prolonged in time is in doubt.
+    ///
+    /// # Errors
+    /// When the store failed.
+    pub async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, Error> {
+        Ok(self.store().lease(request).await?)
+    }
+
+    /// Prolongs leases; one answer for each, in order.
+    ///
+    /// # Errors
+    /// When the store failed.
+    pub async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, Error> {
+        Ok(self.store().heartbeat(leases, lease_ms).await?)
+    }
+
+    /// Delivers the result of a task. The run takes it as soon as somebody who looks after its agent is there.
+    ///
+    /// # Errors
+    /// `lease_lost` when somebody else has the task by now, or nobody needs it any more. The result is then never merged;
+    /// it is attached to the question about the call, if there is one.
+    pub async fn complete(&self, holder: &TaskHolder, result: ToolResult) -> Result<(), Error> {
+        let result = limit_output(result, self.runner.parts.settings.tool_output_bytes_max);
+        let (outcome, code) = Outcome::of_result(&result);
+        let source = Some(Source::External);
+        self.settle(holder, Settlement { outcome, code, source, result: Arc::new(result), latency_us: 0 }).await
+    }
+
+    /// Delivers how a task ended. Tries again while the store is out of reach.
+    pub(crate) async fn settle(&self, holder: &TaskHolder, settlement: Settlement) -> Result<(), Error> {
+        let delivery = encode_delivery(&settlement);
+        let mut patience = Patience::new();
+        let mut unsure = false;
+        loop {
+            match self.store().deliver(&holder.lease, delivery.clone()).await {
+                Ok(LeaseState::Held) => return Ok(()),
+                // A try of which nobody knows how it went may have gone well, and the run may have taken the result.
+                Ok(LeaseState::Lost) if unsure => return Ok(()),
+                Ok(LeaseState::Lost) => {
+                    self.late(holder, settlement).await;
+                    return Err(Rejection::LeaseLost.into());
+                }
+                Err(error) if error.may_pass() => {
+                    unsure = true;
+                    if !patience.wait().await {
+                        return Err(error.into());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// A late result is evidence for whoever must say what happened.
+    async fn late(&self, holder: &TaskHolder, settlement: Settlement) {
+        let key = &holder.lease.key;
+        let input = Input::TaskLate(Box::new(TaskLate {
+            turn: key.turn,
+            call: key.index,
+            attempt: holder.attempt,
+            worker: Arc::clone(&holder.worker),
+            result: settlement.result,
+        }));
+        let finding = QueueFinding { run: key.run.clone(), input, guards: Guards::none(), then: Then::Leave };
+        match self.tell(finding).await {
+            Ok(()) => tracing::info!(target: "holdpoint", run = %key.run, "a late result was kept as evidence"),
+            // There is no question about this call: nobody has a use for it.
+            Err(error) => tracing::debug!(target: "holdpoint", run = %key.run, code = %error.code(), "a late result"),
+        }
+    }
+
+    /// Says that a task was not done.
+    ///
+    /// # Errors
+    /// `lease_lost` when the lease is not the current one.
+    pub async fn fail(&self, lease: &TaskLease, fault: WorkerFault) -> Result<(), Error> {
+        let task = self.store().task(&lease.key).await?;
+        let held = task.filter(|task| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence));
+        let task = held.ok_or(Rejection::LeaseLost)?;
+        match fault {
+            WorkerFault::NotStarted => self.release(lease, Release::Unstarted).await,
+            WorkerFault::Started => self.lost(&task, LossCause::WorkerFailed, Then::Leave).await,
+        }
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<(), Error> {
+        match self.store().release(lease, how).await? {
+            LeaseState::Held => Ok(()),
+            LeaseState::Lost => Err(Rejection::LeaseLost.into()),
+        }
+    }
+
+    /// A task was started and will have no result: it is tried again, or a person is asked.
+    pub(crate) async fn lost(&self, task: &TaskHead, cause: LossCause, then: Then) -> Result<(), Error> {
+        let TaskState::Leased { worker, fence, since, .. } = &task.state else {
+            return Err(Rejection::LeaseLost.into());
+        };
+        let past = task.deadline.is_some_and(|deadline| deadline <= self.store().now());
+        let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
+            AfterLoss::Retry { delay_ms } if !past => {
+                let lease = TaskLease { key: task.key.clone(), fence: *fence };
+                return self.release(&lease, Release::Retry { delay_ms }).await;
+            }
+            AfterLoss::Retry { .. } => cause,
+            AfterLoss::Ask(LossCause::OutOfAttempts) => LossCause::OutOfAttempts,
+            AfterLoss::Ask(LossCause::LeaseLapsed | LossCause::WorkerFailed) => cause,
+        };
+        let (turn, call) = (task.key.turn, task.key.index);
+        let lost = TaskLost { turn, call, attempt: task.attempts, worker: Arc::clone(worker), since: *since, cause };
+        let guards = Guards::leased((turn, call), *fence);
+        let run = task.key.run.clone();
+        self.tell(QueueFinding { run, input: Input::TaskLost(lost), guards, then }).await
+    }
+
+    /// Policy said no when the worker was about to start. A run that is driven right now hears of it when it pauses.
+    pub(crate) async fn revoke(&self, leased: &LeasedTask, decision: Decision) -> Result<(), Error> {
+        let TaskHead { key, attempts, state, .. } = &leased.task;
+        let TaskState::Leased { worker, fence, since, .. } = state else { return Err(Rejection::LeaseLost.into()) };
+        let (turn, call, worker) = (key.turn, key.index, Arc::clone(worker));
+        let input = Input::TaskRevoked(TaskRevoked { turn, call, attempt: *attempts, worker, since: *since, decision });
+        let guards = Guards::leased((turn, call), *fence);
+        let finding = QueueFinding { run: key.run.clone(), input, guards, then: Then::Leave };
+        let mut patience = Patience::new();
+        loop {
+            match self.tell(finding.clone()).await {
+                Err(Error::Rejected(Rejection::LeaseLost)) if self.holds(&leased.lease).await? => {}
+                Err(Error::Store(error)) if error.may_pass() => {}
+                told => return told,
+            }
+            if !patience.wait().await {
+                return self.release(&leased.lease, Release::Unstarted).await;
+            }
+        }
+    }
+
+    async fn holds(&self, lease: &TaskLease) -> Result<bool, Error> {
+        let task = self.store().task(&lease.key).await?;
+        Ok(task.is_some_and(|task| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence)))
+    }
+
+    async fn tell(&self, finding: QueueFinding) -> Result<(), Error> {
+        self.runner.open(Opening::Queue(Box::new(finding)), None).await.map(drop)
+    }
+}

@@ -1,0 +1,268 @@
+//! Does the calls that agents hand out: leases tasks, runs their tools, and delivers what came of it.
+
+mod perform;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use globset::{Glob, GlobMatcher};
+use holdpoint_core::ToolName;
+use holdpoint_store::{
+    LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, Store, TaskLease, Topic,
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Error, Runner};
+
+/// How many tasks a worker does at once unless told otherwise.
+const CONCURRENCY: usize = 8;
+/// How long a task is kept from others without a word.
+const LEASE: Duration = Duration::from_secs(30);
+/// The shortest lease.
+const LEASE_MIN: Duration = Duration::from_millis(10);
+/// A lease is prolonged this often within its time.
+const HEARTBEATS_PER_LEASE: u32 = 3;
+/// Leases are prolonged at least this often, so that a worker soon learns that a task was withdrawn.
+const HEARTBEAT_MAX: Duration = Duration::from_secs(1);
+/// How often it looks although nothing woke it.
+const POLL: Duration = Duration::from_millis(500);
+/// How long it waits for what it does when it is told to stop.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Takes deferred calls of some agents from their store and does them, until it is told to stop.
+///
+/// The lease is the intent: a task whose worker dies is tried again only if its tool may be repeated; otherwise a person
+/// is asked.
+pub struct Worker {
+    name: Arc<str>,
+    runners: Vec<Runner>,
+    tools: Vec<GlobMatcher>,
+    problem: Option<Error>,
+    tenant: Option<Arc<str>>,
+    concurrency: usize,
+    lease: Duration,
+    poll: Duration,
+    grace: Duration,
+}
+
+impl Worker {
+    /// Does the calls that this runner's agent hands out, with the runner's tools and hooks.
+    pub fn new(runner: &Runner) -> Self {
+        Self {
+            name: format!("worker-{}", std::process::id()).into(),
+            runners: vec![runner.clone()],
+            tools: Vec::new(),
+            problem: None,
+            tenant: None,
+            concurrency: CONCURRENCY,
+            lease: LEASE,
+            poll: POLL,
+            grace: GRACE,
+        }
+    }
+
+    /// Does the calls of another agent too. It must use the same store.
+    #[must_use]
+    pub fn and(mut self, runner: &Runner) -> Self {
+        self.runners.push(runner.clone());
+        self
+    }
+
+    /// Its name, as people see it in questions and lists.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Only tools whose registered name matches this glob, or another one given so. All tools by default.
+    #[must_use]
+    pub fn tools(mut self, glob: &str) -> Self {
+        match Glob::new(glob) {
+            Ok(glob) => self.tools.push(glob.compile_matcher()),
+            Err(error) => {
+                self.problem.get_or_insert(Error::config(format!("`{glob}` is not a pattern of tools: {error}")));
+            }
+        }
+        self
+    }
+
+    /// Only tasks of this tenant.
+    #[must_use]
+    pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// How many tasks it does at once: 8 by default.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: usize) -> Self {
+        self.concurrency = concurrency.max(1);
+        self
+    }
+
+    /// How long others leave its tasks alone when they hear nothing of it: 30 seconds by default.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.clamp(LEASE_MIN, Duration::from_millis(LEASE_MS_MAX));
+        self
+    }
+
+    /// How often it looks although nothing woke it: twice a second by default.
+    #[must_use]
+    pub fn poll(mut self, poll: Duration) -> Self {
+        self.poll = poll;
+        self
+    }
+
+    /// How long it waits for what it does when it is told to stop: 30 seconds by default. What is not done by then is in
+    /// doubt.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Works until `shutdown` is cancelled; then it takes nothing more, and gives back what it had not started.
+    ///
+    /// # Errors
+    /// When it could never do anything: a pattern that is none, or no tool at all.
+    pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), Error> {
+        if let Some(problem) = self.problem.take() {
+            return Err(problem);
+        }
+        let tools = self.matching();
+        if tools.is_empty() {
+            return Err(Error::config("the worker has no tool that matches"));
+        }
+        let bench = Arc::new(Bench {
+            worker: Arc::clone(&self.name),
+            store: Arc::clone(self.runners[0].store()),
+            runners: self.runners.iter().map(|runner| (runner.parts.agent_key(), runner.clone())).collect(),
+            lease: self.lease,
+            stopping: shutdown.child_token(),
+            held: Mutex::default(),
+        });
+        let beats = tokio::spawn(Arc::clone(&bench).beat());
+        let mut jobs = JoinSet::new();
+        self.take_tasks(&bench, tools, &mut jobs).await;
+        let done = async { while jobs.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.grace, done).await.is_err() {
+            tracing::warn!(target: "holdpoint", tasks = jobs.len(), "tasks were not done in time");
+        }
+        beats.abort();
+        Ok(())
+    }
+
+    /// The tools that it has, each with its agent.
+    fn matching(&self) -> Vec<(Arc<str>, ToolName)> {
+        let matches =
+            |name: &ToolName| self.tools.is_empty() || self.tools.iter().any(|glob| glob.is_match(name.as_str()));
+        let all = self.runners.iter().flat_map(|runner| {
+            let agent = runner.parts.agent_key();
+            let tools = runner.parts.registry.definitions();
+            tools.into_iter().map(move |tool| (Arc::clone(&agent), tool.name.clone()))
+        });
+        all.filter(|(_, name)| matches(name)).take(LEASE_TOOLS_MAX).collect()
+    }
+
+    async fn take_tasks(&self, bench: &Arc<Bench>, tools: Vec<(Arc<str>, ToolName)>, jobs: &mut JoinSet<()>) {
+        let mut woken = bench.store.watch(Topic::Tasks);
+        let mut request = LeaseRequest {
+            worker: Arc::clone(&self.name),
+            tools,
+            tenant: self.tenant.clone(),
+            limit: 0,
+            lease_ms: bench.lease_ms(),
+        };
+        let mut out_of_reach = false;
+        while !bench.stopping.is_cancelled() {
+            woken.borrow_and_update();
+            while jobs.try_join_next().is_some() {}
+            request.limit = self.concurrency.saturating_sub(jobs.len()).min(LEASE_LIMIT_MAX);
+            let full = request.limit == 0;
+            let mut took = false;
+            if !full {
+                match bench.store.lease(&request).await {
+                    Ok(tasks) => {
+                        out_of_reach = false;
+                        took = !tasks.is_empty();
+                        for task in tasks {
+                            jobs.spawn(Arc::clone(bench).perform(task));
+                        }
+                    }
+                    Err(error) => {
+                        if !out_of_reach {
+                            tracing::warn!(target: "holdpoint", code = %error.code(), "no task can be taken");
+                        }
+                        out_of_reach = true;
+                    }
+                }
+            }
+            if took {
+                continue;
+            }
+            tokio::select! {
+                () = bench.stopping.cancelled() => {}
+                Some(_) = jobs.join_next() => {}
+                Ok(()) = woken.changed(), if !full && !out_of_reach => {}
+                () = tokio::time::sleep(self.poll), if !full => {}
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("name", &self.name)
+            .field("concurrency", &self.concurrency)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What all tasks of a worker share.
+struct Bench {
+    worker: Arc<str>,
+    store: Arc<dyn Store>,
+    runners: HashMap<Arc<str>, Runner>,
+    lease: Duration,
+    stopping: CancellationToken,
+    /// The leases that it has, and what tells their tools to stop.
+    held: Mutex<HashMap<TaskLease, CancellationToken>>,
+}
+
+impl Bench {
+    fn lease_ms(&self) -> u64 {
+        u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Prolongs all leases again and again. A tool whose task was withdrawn or taken is told to stop.
+    async fn beat(self: Arc<Self>) {
+        let every = (self.lease / HEARTBEATS_PER_LEASE).min(HEARTBEAT_MAX);
+        loop {
+            tokio::time::sleep(every).await;
+            let leases: Vec<TaskLease> = self.held().keys().cloned().collect();
+            if leases.is_empty() {
+                continue;
+            }
+            match self.store.heartbeat(&leases, self.lease_ms()).await {
+                Ok(states) => {
+                    let held = self.held();
+                    let lost = leases.iter().zip(states).filter(|(_, state)| *state == LeaseState::Lost);
+                    lost.filter_map(|(lease, _)| held.get(lease)).for_each(CancellationToken::cancel);
+                }
+                Err(error) => {
+                    tracing::warn!(target: "holdpoint", code = %error.code(), "leases could not be prolonged");
+                }
+            }
+        }
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<TaskLease, CancellationToken>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

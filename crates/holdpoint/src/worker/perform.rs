@@ -1,0 +1,231 @@
+//! One task: policy once more, hooks, tool, delivery.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use holdpoint_codec::tasks::{StoredTask, decode_task};
+use holdpoint_core::{CallKey, Code, Decision, Outcome, Recheck, Settlement, Source, ToolResult};
+use holdpoint_policy::{AuthorizeRequest, RunFacts};
+use holdpoint_store::{LeasedTask, TaskLease};
+use holdpoint_tools::{AroundCall, CallFacts, HookError, Invocation, Place, RegisteredTool, ToolCall, invoke};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
+
+use super::Bench;
+use crate::failpoint::Failpoint;
+use crate::queue::{TaskHolder, WorkerFault};
+use crate::{Error, Runner, spans};
+
+/// How a task ended here.
+enum Done {
+    /// With something to deliver.
+    Settled(Settlement),
+    /// Not started: policy says no by now.
+    Revoked(Decision),
+    /// Without.
+    Failed(WorkerFault),
+}
+
+/// While it lives, the lease is prolonged.
+struct Held<'a> {
+    bench: &'a Bench,
+    lease: &'a TaskLease,
+    token: CancellationToken,
+}
+
+impl<'a> Held<'a> {
+    fn new(bench: &'a Bench, lease: &'a TaskLease) -> Self {
+        let token = CancellationToken::new();
+        bench.held().insert(lease.clone(), token.clone());
+        Self { bench, lease, token }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.bench.held().remove(self.lease);
+        self.token.cancel();
+    }
+}
+
+impl Bench {
+    pub(super) async fn perform(self: Arc<Self>, leased: LeasedTask) {
+        let Some(runner) = self.runners.get(&leased.task.agent) else { return };
+        let holder = TaskHolder::of(&leased, &self.worker);
+        let held = Held::new(&self, &leased.lease);
+        let done = match decode_task(&leased.body) {
+            Ok(stored) => Assignment { runner, leased: &leased, stored, token: &held.token }.run(&self.stopping).await,
+            Err(error) => {
+                tracing::error!(target: "holdpoint", run = %leased.lease.key.run, %error, "a task cannot be read");
+                Done::Settled(unreadable())
+            }
+        };
+        let queue = runner.queue();
+        let ended = match done {
+            Done::Settled(settlement) => queue.settle(&holder, settlement).await,
+            Done::Revoked(decision) => queue.revoke(&leased, decision).await,
+            Done::Failed(fault) => queue.fail(&leased.lease, fault).await,
+        };
+        match ended {
+            Ok(()) => {}
+            Err(error @ Error::Store(_)) => {
+                tracing::warn!(target: "holdpoint", run = %leased.lease.key.run, code = %error.code(), "a result could not be delivered");
+            }
+            Err(error) => {
+                tracing::info!(target: "holdpoint", run = %leased.lease.key.run, code = %error.code(), "a task was not this worker's any more");
+            }
+        }
+    }
+}
+
+/// A task with everything that doing it needs.
+struct Assignment<'a> {
+    runner: &'a Runner,
+    leased: &'a LeasedTask,
+    stored: StoredTask,
+    token: &'a CancellationToken,
+}
+
+impl Assignment<'_> {
+    async fn run(self, stopping: &CancellationToken) -> Done {
+        let parts = &self.runner.parts;
+        let task = &self.stored.task;
+        let Some(registered) = parts.registry.find(task.executed_name.as_str()).cloned() else {
+            return Done::Failed(WorkerFault::NotStarted);
+        };
+        if let Some(revoked) = self.revoked().await {
+            return Done::Revoked(revoked);
+        }
+        let started = AtomicBool::new(false);
+        let span = spans::tool_execute(
+            &Span::current(),
+            self.leased.lease.key.run.as_str(),
+            (&task.tool_call_id, &task.executed_name),
+        );
+        let around = AroundCall::new(Arc::clone(registered.definition()), self.call(&registered));
+        let innermost = |extensions| {
+            let call = self.call(&registered).with_extensions(extensions);
+            self.start(&registered, call, &started)
+        };
+        let hooks = parts.hooks.run(&around, innermost).instrument(span);
+        let result = tokio::select! {
+            result = hooks => result,
+            // What waits in its hooks when the worker stops was not started: somebody else may have it.
+            () = stopped(stopping, &started) => return Done::Failed(WorkerFault::NotStarted),
+        };
+        match result {
+            Ok(settlement) => Done::Settled(from_outside(settlement)),
+            Err(error) => {
+                tracing::warn!(target: "holdpoint", run = %self.leased.lease.key.run, %error, "a hook of a task failed");
+                let started = started.load(Ordering::Acquire);
+                Done::Failed(if started { WorkerFault::Started } else { WorkerFault::NotStarted })
+            }
+        }
+    }
+
+    /// Inside all hooks: the lease is the intent.
+    async fn start(
+        &self,
+        registered: &RegisteredTool,
+        call: ToolCall,
+        started: &AtomicBool,
+    ) -> Result<Settlement, HookError> {
+        let parts = &self.runner.parts;
+        let again = started.swap(true, Ordering::AcqRel);
+        if again && !self.leased.task.repeat.may_repeat() {
+            return Err(HookError::new("a hook ran a call again that may not be repeated"));
+        }
+        let died = |_| HookError::new("a failpoint was reached");
+        parts.failpoints.reach(Failpoint::AfterIntent).await.map_err(died)?;
+        let settings = &self.stored.settings;
+        let invocation = Invocation {
+            tool: Arc::clone(registered.tool()),
+            call,
+            timeout: Duration::from_millis(settings.tool_timeout_ms),
+            place: Place::Task,
+            output_bytes_max: settings.tool_output_bytes_max,
+            error_detail: settings.error_detail,
+        };
+        let settlement = match self.time_left() {
+            None => invoke(invocation).await,
+            Some(left) => tokio::time::timeout(left, invoke(invocation)).await.unwrap_or_else(|_| self.overdue()),
+        };
+        parts.failpoints.reach(Failpoint::AfterEffect).await.map_err(died)?;
+        Ok(settlement)
+    }
+
+    fn call(&self, registered: &RegisteredTool) -> ToolCall {
+        let StoredTask { run, turn, task, context, .. } = &self.stored;
+        let facts = CallFacts {
+            id: task.tool_call_id.clone(),
+            key: CallKey { run: run.clone(), turn: *turn, index: task.index },
+            requested: task.name.clone(),
+            tool: registered.definition().name.clone(),
+            arguments: task.arguments.clone(),
+            context: Arc::new(context.clone()),
+            attempt: self.leased.task.attempts,
+            idempotency_key: task.idempotency_key.clone(),
+        };
+        let deadline = self.time_left().map(|left| Instant::now() + left);
+        ToolCall::new(facts).with_cancellation(self.token.child_token()).with_deadline(deadline)
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        let deadline = self.leased.task.deadline?;
+        let left_us = deadline.0.saturating_sub(self.runner.store().now().0);
+        Some(Duration::from_micros(u64::try_from(left_us).unwrap_or(0)))
+    }
+
+    /// Policy is asked again when a call goes from waiting to running.
+    async fn revoked(&self) -> Option<Decision> {
+        let StoredTask { run, turn, task, context, settings, .. } = &self.stored;
+        if settings.recheck_policy == Recheck::Off {
+            return None;
+        }
+        let facts = RunFacts::new(run.clone(), *turn);
+        let request = AuthorizeRequest { tool: &task.executed_name, arguments: &task.arguments, context, run: &facts };
+        match self.runner.parts.policy.authorize(&request).await.0 {
+            denied @ Decision::Deny(_) => Some(denied),
+            // Only new denials count.
+            Decision::Allow(_) | Decision::Confirm(..) => None,
+        }
+    }
+
+    fn overdue(&self) -> Settlement {
+        let text = if self.leased.task.repeat.may_repeat() {
+            "The call was not done by its deadline."
+        } else {
+            "The call was not done by its deadline. It may have taken effect."
+        };
+        settled((Outcome::TimedOut, Code::TimedOut), text.to_owned())
+    }
+}
+
+/// Ends when the worker stops before the tool started.
+async fn stopped(stopping: &CancellationToken, started: &AtomicBool) {
+    stopping.cancelled().await;
+    if started.load(Ordering::Acquire) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// What a tool gave here came from outside for the run; what a hook gave is a hook's.
+fn from_outside(mut settlement: Settlement) -> Settlement {
+    if settlement.source == Some(Source::Tool) {
+        settlement.source = Some(Source::External);
+    }
+    settlement
+}
+
+fn settled((outcome, code): (Outcome, Code), text: String) -> Settlement {
+    Settlement { outcome, code: Some(code), source: None, result: Arc::new(ToolResult::error(text)), latency_us: 0 }
+}
+
+fn unreadable() -> Settlement {
+    settled(
+        (Outcome::Failed, Code::ExecutorFailed),
+        "The worker could not read the call. It was not executed.".to_owned(),
+    )
+}
