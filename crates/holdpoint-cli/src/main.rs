@@ -1,8 +1,13 @@
 //! The `holdpoint` command: the only place where parts are chosen, and the only one that prints.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod duration;
+mod migrate_command;
+mod problem;
+mod prune_command;
 mod sample;
 mod test_command;
+mod worker_command;
 
 use std::process::ExitCode;
 
@@ -20,20 +25,40 @@ const EXAMPLES: &str = "\
 Without a command, a sample agent runs in the terminal and asks before it pays money back.
 
 Examples:
-  holdpoint                      meet the sample agent
-  holdpoint test scenarios       check every scenario of a folder
-  holdpoint test a.yaml --json   one JSON object per file";
+  holdpoint                                       meet the sample agent
+  holdpoint test scenarios                        check every scenario of a folder
+  holdpoint test a.yaml --store sqlite:test.db    the same on a durable store
+  holdpoint worker --store sqlite:holdpoint.db    do deferred tool calls
+  holdpoint prune --store sqlite:holdpoint.db --older-than 30d
 
+Exit codes: 0 it worked, 1 it failed, 2 bad usage, bad configuration, or a store that cannot be opened.";
+
+// What each command does is said at its arguments, where the help takes it from.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run scenario files: agents and policies checked with a scripted model, offline.
     Test(test_command::TestArgs),
+    Worker(worker_command::WorkerArgs),
+    Migrate(migrate_command::MigrateArgs),
+    Prune(prune_command::PruneArgs),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.command {
         Some(Command::Test(args)) => test_command::run(args),
+        Some(Command::Worker(args)) => waiting_for(worker_command::run(args)),
+        Some(Command::Migrate(args)) => waiting_for(migrate_command::run(args)),
+        Some(Command::Prune(args)) => waiting_for(prune_command::run(args)),
         None => sample::run(),
+    }
+}
+
+fn waiting_for(command: impl Future<Output = ExitCode>) -> ExitCode {
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(command),
+        Err(error) => {
+            eprintln!("error: no runtime could be started: {error}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use holdpoint::blocking;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::Rules;
+use holdpoint::store::{MemoryStore, Store};
 use holdpoint::tools::{ToolCall, tool};
 use holdpoint::{Agent, Decisions, Pending, RunResult, StreamEvent};
 use schemars::JsonSchema;
@@ -30,6 +32,9 @@ decides = "confirm"
 tool = "refund"
 decide = "allow"
 "#;
+
+/// The sample agent's name, as its runs carry it.
+pub(crate) const NAME: &str = "sample";
 
 #[derive(Deserialize, JsonSchema)]
 struct Order {
@@ -56,14 +61,15 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-fn agent() -> anyhow::Result<blocking::Agent> {
+/// The sample agent, with its runs in this store.
+pub(crate) fn agent(store: Arc<dyn Store>) -> anyhow::Result<Agent> {
     let script = vec![
         ScriptedReply::call("look", "find_order", r#"{"order": "A-42"}"#).costing(210, 18),
         ScriptedReply::call("pay", "refund", r#"{"order": "A-42", "amount": 180}"#).costing(260, 21),
         ScriptedReply::text("I have looked into order A-42 and told you what happened.").costing(310, 24),
     ];
-    let agent = Agent::builder()
-        .name("sample")
+    Ok(Agent::builder()
+        .name(NAME)
         .system_prompt("You help customers with their orders.")
         .model(ScriptedModel::new(script).named("scripted:sample"))
         .tool(tool("find_order", "Looks an order up", async |order: Order| {
@@ -78,12 +84,12 @@ fn agent() -> anyhow::Result<blocking::Agent> {
             )
         }))
         .policy(Rules::parse(POLICY, "the sample's policy")?)
-        .build()?;
-    Ok(blocking::Agent::new(agent)?)
+        .store(store)
+        .build()?)
 }
 
 fn converse() -> anyhow::Result<()> {
-    let agent = agent()?;
+    let agent = blocking::Agent::new(agent(Arc::new(MemoryStore::new()))?)?;
     println!("Holdpoint's sample agent. It may look orders up; above 100 it pays back only if you say so.\n");
     println!("you:   My kettle from order A-42 arrived broken. I want my money back.");
     let mut result = agent.chat_stream("My kettle from order A-42 arrived broken. I want my money back.", show)?;

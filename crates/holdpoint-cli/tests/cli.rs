@@ -2,42 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod common;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-
-/// Runs the binary in the project's folder with this input; gives back everything that it said.
-fn said(arguments: &[&str], input: &str) -> String {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_holdpoint"))
-        .args(arguments)
-        .current_dir(ROOT)
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A program that refuses its arguments does not read.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    format!(
-        "exit {}\n--- stdout\n{}--- stderr\n{}",
-        output.status.code().unwrap(),
-        String::from_utf8(output.stdout).unwrap(),
-        String::from_utf8(output.stderr).unwrap()
-    )
-}
-
-fn snapshot(name: &str, text: &str) {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let before = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(before, text, "`{name}` is not what it was; if that is right: UPDATE_GOLDEN=1");
-}
+use common::{said, snapshot};
 
 /// Digests and receipts differ from run to run.
 fn without_ids(text: &str) -> String {
@@ -51,7 +18,9 @@ fn without_ids(text: &str) -> String {
 #[test]
 fn help_teaches_by_example() {
     snapshot("help", &said(&["--help"], ""));
-    snapshot("help_test", &said(&["test", "--help"], ""));
+    for command in ["test", "worker", "migrate", "prune"] {
+        snapshot(&format!("help_{command}"), &said(&[command, "--help"], ""));
+    }
 }
 
 #[test]

@@ -6,17 +6,20 @@
 
 mod error;
 mod expect;
+mod jobs;
 mod ledger;
 mod log_capture;
 mod observe;
 mod observed;
 mod payload;
 mod perform;
+mod place;
 mod reader;
 mod report;
 mod runner;
 mod scenario;
 mod scripted_tool;
+mod store_choice;
 mod world;
 mod yaml;
 
@@ -26,6 +29,7 @@ pub use ledger::Ledger;
 pub use log_capture::LogCapture;
 pub use observed::{Observed, SeenContinuation, SeenError, SeenMessage, SeenPending, SeenRecord};
 pub use report::{Report, Summary, Verdict};
-pub use runner::{RunOptions, StoreChoice, run_each, run_file, run_path, run_scenario, run_text};
+pub use runner::{RunOptions, run_each, run_file, run_path, run_scenario, run_text};
 pub use scenario::*;
+pub use store_choice::StoreChoice;
 pub use yaml::{Key, Node, NodeValue, SCENARIO_BYTES_MAX};

@@ -70,7 +70,7 @@ impl World {
             self.state = Some(result.clone());
             return;
         }
-        let (Ok(agent), Some(run)) = (self.agent(), self.run.clone()) else { return };
+        let (Ok(agent), Some(run)) = (self.agent().await, self.run.clone()) else { return };
         if let Ok(state) = agent.runner().result(&run).await {
             self.state = Some(state);
         }
@@ -86,7 +86,7 @@ impl World {
         if outcome.streamed.is_some() && !outcome.recovered {
             return names;
         }
-        let (Ok(agent), Some(run)) = (self.agent(), self.run.clone()) else { return names };
+        let (Ok(agent), Some(run)) = (self.agent().await, self.run.clone()) else { return names };
         let events = agent.runner().events(&run, after).await.unwrap_or_default();
         names.extend(events.iter().filter_map(|event| event.get("event")?.as_str().map(str::to_owned)));
         names

@@ -70,7 +70,7 @@ impl World {
             Action::Run(spec) => self.run(spec).await?,
             Action::Resume(spec) => self.resume(spec).await?,
             Action::Race { n, resume } => self.race(*n, resume).await,
-            Action::Save(spec) => self.save(spec),
+            Action::Save(spec) => self.save(spec).await,
             Action::Edit(spec) => self.edit(spec),
             Action::Policy(spec) => {
                 self.policy = policy(spec)?;
@@ -97,7 +97,7 @@ impl World {
     }
 
     async fn run(&mut self, spec: &RunSpec) -> Result<Outcome, Problem> {
-        let agent = match self.agent() {
+        let agent = match self.agent().await {
             Ok(agent) => agent,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
@@ -116,7 +116,7 @@ impl World {
     }
 
     async fn resume(&mut self, spec: &ResumeSpec) -> Result<Outcome, Problem> {
-        let agent = match self.agent() {
+        let agent = match self.agent().await {
             Ok(agent) => agent,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
@@ -144,7 +144,7 @@ impl World {
     }
 
     async fn race(&mut self, n: u32, spec: &ResumeSpec) -> Outcome {
-        let agent = match self.agent() {
+        let agent = match self.agent().await {
             Ok(agent) => agent,
             Err(error) => return Outcome::failed(&error),
         };
@@ -197,7 +197,7 @@ impl World {
 
     async fn crash(&mut self) -> Result<Outcome, Problem> {
         self.die()?;
-        let outcome = match (self.agent(), self.run.clone()) {
+        let outcome = match (self.agent().await, self.run.clone()) {
             (Ok(agent), Some(run)) => Outcome::of(agent.runner().recover(&run).await),
             (Ok(_), None) => Outcome::default(),
             (Err(error), _) => Outcome::failed(&error),
@@ -209,7 +209,7 @@ impl World {
     }
 
     async fn cancel(&mut self) -> Outcome {
-        match (self.agent(), self.run.clone()) {
+        match (self.agent().await, self.run.clone()) {
             (Ok(agent), Some(run)) => Outcome::of(agent.runner().cancel(&run, Actor::default()).await),
             (Ok(_), None) => not_found("there is no run yet").into(),
             (Err(error), _) => Outcome::failed(&error),
@@ -217,7 +217,7 @@ impl World {
     }
 
     async fn retry(&mut self) -> Result<Outcome, Problem> {
-        match (self.agent(), self.run.clone()) {
+        match (self.agent().await, self.run.clone()) {
             (Ok(agent), Some(run)) => {
                 self.arm(&agent);
                 let driven = Driven::plain(agent.runner().retry(&run).await);
@@ -236,8 +236,8 @@ impl World {
         }
     }
 
-    fn save(&mut self, spec: &SaveSpec) -> Outcome {
-        let payload = match self.dump(spec) {
+    async fn save(&mut self, spec: &SaveSpec) -> Outcome {
+        let payload = match self.dump(spec).await {
             Ok(payload) => payload,
             Err(error) => return error.into(),
         };
@@ -247,19 +247,23 @@ impl World {
         self.latest = Latest::Saved(spec.name.clone());
         match spec.forget {
             Forget::Objects => self.rebuild(),
-            Forget::Store => self.forget_store(),
+            Forget::Store => {
+                if let Err(error) = self.forget_store().await {
+                    return Outcome::failed(&error);
+                }
+            }
         }
         Outcome { payload: Some(payload), ..Outcome::default() }
     }
 
-    fn dump(&mut self, spec: &SaveSpec) -> Result<String, SeenError> {
+    async fn dump(&mut self, spec: &SaveSpec) -> Result<String, SeenError> {
         let not_paused = || not_found("the run is not paused");
         match self.latest.clone() {
             Latest::None => Err(not_paused()),
             Latest::Object(result) => {
                 let continuation = result.continuation().ok_or_else(not_paused)?;
                 let options = ExportOptions { context_keys: spec.context_keys.clone(), ..ExportOptions::default() };
-                let agent = self.agent().map_err(|error| seen(&error))?;
+                let agent = self.agent().await.map_err(|error| seen(&error))?;
                 agent.runner().export(&continuation, &options).map_err(|error| seen(&error))
             }
             Latest::Saved(name) => self.dump_again(&name, spec),

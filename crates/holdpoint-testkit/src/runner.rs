@@ -1,6 +1,7 @@
 //! Runs scenarios, one after another, each in a world of its own.
 
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,57 +10,44 @@ use tracing::dispatcher::{self, DefaultGuard};
 
 use crate::error::{Problem, ScenarioError};
 use crate::expect::Difference;
+use crate::jobs::in_order;
 use crate::log_capture::LogCapture;
 use crate::observe::text_value;
 use crate::report::{Report, Verdict};
 use crate::scenario::{Action, Scenario, Step, parse};
+use crate::store_choice::StoreChoice;
 use crate::world::{World, policy};
 
 /// How long one step may take before the scenario fails.
 const STEP_MAX: Duration = Duration::from_secs(120);
 
 /// How scenarios are run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RunOptions {
     /// On which store.
     pub store: StoreChoice,
+    /// How many files at once. Scenarios that measure what runs at the same time are surest alone.
+    pub jobs: NonZeroUsize,
 }
 
-/// Where the runs of scenarios are kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StoreChoice {
-    /// In memory.
-    #[default]
-    Memory,
-}
-
-impl StoreChoice {
-    /// Reads what was asked for.
-    ///
-    /// # Errors
-    /// With a sentence, for every store that this version does not have.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "memory" => Ok(Self::Memory),
-            _ if text.starts_with("sqlite:") || text.starts_with("postgres:") || text.starts_with("postgresql:") => {
-                Err(format!("this version runs scenarios on the store `memory` only, not on `{text}`"))
-            }
-            _ => Err(format!("there is no store `{text}`; hint: use `memory`")),
-        }
+impl Default for RunOptions {
+    /// In memory, one after another.
+    fn default() -> Self {
+        Self { store: StoreChoice::default(), jobs: NonZeroUsize::MIN }
     }
 }
 
 /// Runs the scenarios in these files and folders, and tells each report as soon as it is there.
 pub fn run_each(paths: &[PathBuf], options: &RunOptions, tell: &mut dyn FnMut(&Report)) -> Vec<Report> {
+    let run = |found: &Result<PathBuf, ScenarioError>| match found {
+        Ok(file) => run_file(file, options),
+        Err(error) => not_a_scenario(error.clone()),
+    };
     let mut reports = Vec::new();
-    for found in files(paths) {
-        let report = match found {
-            Ok(file) => run_file(&file, options),
-            Err(error) => not_a_scenario(error),
-        };
+    in_order(&files(paths), options.jobs, run, &mut |report| {
         tell(&report);
         reports.push(report);
-    }
+    });
     reports
 }
 
@@ -91,13 +79,12 @@ fn not_a_scenario(error: ScenarioError) -> Report {
 
 /// Runs a scenario. Its own threads keep what it logs apart from every other's.
 pub fn run_scenario(scenario: &Scenario, file: &str, options: &RunOptions) -> Report {
-    let StoreChoice::Memory = options.store;
     let log = LogCapture::default();
     let dispatch = log.dispatch();
     let for_threads = dispatch.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .enable_time()
+        .enable_all()
         .on_thread_start(move || {
             let guard = dispatcher::set_default(&for_threads);
             GUARD.with(|slot| *slot.borrow_mut() = Some(guard));
@@ -106,7 +93,7 @@ pub fn run_scenario(scenario: &Scenario, file: &str, options: &RunOptions) -> Re
         .build();
     let verdict = match runtime {
         Ok(runtime) => {
-            let driven = dispatcher::with_default(&dispatch, || runtime.block_on(drive(scenario, log)));
+            let driven = dispatcher::with_default(&dispatch, || runtime.block_on(drive(scenario, log, &options.store)));
             // Tools that hang on purpose are left behind.
             runtime.shutdown_background();
             driven
@@ -127,15 +114,21 @@ thread_local! {
     static GUARD: RefCell<Option<DefaultGuard>> = const { RefCell::new(None) };
 }
 
-async fn drive(scenario: &Scenario, log: LogCapture) -> Result<Verdict, Problem> {
+async fn drive(scenario: &Scenario, log: LogCapture, store: &StoreChoice) -> Result<Verdict, Problem> {
     for step in &scenario.steps {
         if let Action::Policy(spec) = &step.action {
             policy(spec)?;
         }
     }
-    let mut world = World::new(scenario, log)?;
+    let mut world = World::new(scenario, log, store)?;
+    let verdict = drive_steps(scenario, &mut world).await;
+    world.close().await;
+    verdict
+}
+
+async fn drive_steps(scenario: &Scenario, world: &mut World) -> Result<Verdict, Problem> {
     for (position, step) in scenario.steps.iter().enumerate() {
-        let difference = match tokio::time::timeout(STEP_MAX, drive_step(&mut world, step)).await {
+        let difference = match tokio::time::timeout(STEP_MAX, drive_step(world, step)).await {
             Ok(difference) => difference?,
             Err(_) => {
                 let seen = format!("nothing within {} s", STEP_MAX.as_secs());

@@ -10,17 +10,19 @@ use holdpoint::{Agent, AgentBuilder, Error, Happening, RunId, RunResult, Signing
 use holdpoint_core::{Decision, FinalTools, ModelStop, Recheck, Usage};
 use holdpoint_model::{ModelCall, ModelReply, ScriptedModel, ScriptedReply};
 use holdpoint_policy::{AuthorizeRequest, Policy, PolicyError, Rules};
-use holdpoint_store::{Clock, ManualClock, MemoryStore, Store};
+use holdpoint_store::{Clock, ManualClock, Store, StoreError};
 use holdpoint_tools::hooks::{HookConfigError, TimeSource};
 use holdpoint_tools::{Around, Registry, Tool, ToolDefinition};
 
 use crate::error::Problem;
 use crate::ledger::Ledger;
 use crate::log_capture::LogCapture;
+use crate::place::Place;
 use crate::scenario::{
     AgentSpec, CrashPoint, ExecutorSpec, HookEntry, LimitSpec, ModelEntry, PolicySpec, SaySpec, Scenario, ToolSpec,
 };
 use crate::scripted_tool::ScriptedTool;
+use crate::store_choice::StoreChoice;
 
 /// Everything that a scenario touches.
 pub(crate) struct World {
@@ -34,7 +36,9 @@ pub(crate) struct World {
     pub(crate) ledger: Ledger,
     pub(crate) log: LogCapture,
     pub(crate) clock: Arc<ManualClock>,
-    pub(crate) store: Arc<dyn Store>,
+    place: Place,
+    /// The process's own handle on the store, opened when it is first needed.
+    store: Option<Arc<dyn Store>>,
     pub(crate) key: SigningKey,
     agent: Option<Agent>,
     pub(crate) run: Option<RunId>,
@@ -65,7 +69,7 @@ pub(crate) struct Saved {
 
 impl World {
     /// A fresh world, or why the scenario cannot be run.
-    pub(crate) fn new(scenario: &Scenario, log: LogCapture) -> Result<Self, Problem> {
+    pub(crate) fn new(scenario: &Scenario, log: LogCapture, choice: &StoreChoice) -> Result<Self, Problem> {
         let clock = Arc::new(ManualClock::default());
         Ok(Self {
             settings: scenario.agent.clone(),
@@ -77,7 +81,8 @@ impl World {
             model: ScriptedModel::new(scenario.model.iter().map(reply).collect()),
             ledger: Ledger::default(),
             log,
-            store: Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as Arc<_>)),
+            place: Place::new(choice, &clock),
+            store: None,
             clock,
             key: SigningKey::new("scenario", b"a key for scenarios only"),
             agent: None,
@@ -90,11 +95,12 @@ impl World {
     }
 
     /// The agent, built when it is first needed. What cannot be built is the error of the step that needs it.
-    pub(crate) fn agent(&mut self) -> Result<Agent, Error> {
+    pub(crate) async fn agent(&mut self) -> Result<Agent, Error> {
         if let Some(agent) = &self.agent {
             return Ok(agent.clone());
         }
-        let agent = self.build()?;
+        let store = self.store().await?;
+        let agent = self.build(store)?;
         self.agent = Some(agent.clone());
         Ok(agent)
     }
@@ -104,28 +110,46 @@ impl World {
         self.agent = None;
     }
 
-    /// The process dies: all that is not in the store is gone.
+    async fn store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
+        if let Some(store) = &self.store {
+            return Ok(Arc::clone(store));
+        }
+        let store = self.place.open().await?;
+        self.store = Some(Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// The process dies: all that is not in the store is gone, the handle on it too.
     pub(crate) fn die(&mut self) -> Result<(), Problem> {
         self.rebuild();
+        self.store = None;
         self.hooks = hooks(&self.hook_entries, &self.hook_tools, &self.clock)?;
         self.latest = Latest::None;
         Ok(())
     }
 
     /// Another process with a store of its own takes over.
-    pub(crate) fn forget_store(&mut self) {
+    pub(crate) async fn forget_store(&mut self) -> Result<(), Error> {
         self.rebuild();
-        self.store = Arc::new(MemoryStore::with_clock(Arc::clone(&self.clock) as Arc<_>));
+        self.store = None;
+        Ok(self.place.forget().await?)
     }
 
-    fn build(&self) -> Result<Agent, Error> {
+    /// The scenario is over: what was made for it alone is removed.
+    pub(crate) async fn close(mut self) {
+        self.rebuild();
+        self.store = None;
+        self.place.close().await;
+    }
+
+    fn build(&self, store: Arc<dyn Store>) -> Result<Agent, Error> {
         let tools = self.tools.iter().map(|spec| Arc::new(ScriptedTool::new(spec, &self.ledger)) as Arc<dyn Tool>);
         let log = self.log.clone();
         let mut builder = Agent::builder()
             .model(self.model.clone())
             .tools(tools)
             .shared_policy(self.policy.clone())
-            .store(Arc::clone(&self.store))
+            .store(store)
             .signing_key(self.key.clone())
             .instrument(Arc::new(move |happening: &Happening| {
                 let fields = serde_json::Value::Object(happening.fields.clone());

@@ -1,0 +1,39 @@
+//! Runs the binary and compares what it says.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// The binary, in the project's folder.
+pub(crate) fn holdpoint(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    command.args(arguments).current_dir(ROOT).env("NO_COLOR", "1").env_remove("HOLDPOINT_LOG");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs the binary with this input; gives back everything that it said.
+pub(crate) fn said(arguments: &[&str], input: &str) -> String {
+    let mut child = holdpoint(arguments).spawn().unwrap();
+    // A program that refuses its arguments does not read.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    format!(
+        "exit {}\n--- stdout\n{}--- stderr\n{}",
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap()
+    )
+}
+
+/// Compares with what was said before. `UPDATE_GOLDEN=1` writes the file anew.
+pub(crate) fn snapshot(name: &str, text: &str) {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(before, text, "`{name}` is not what it was; if that is right: UPDATE_GOLDEN=1");
+}
