@@ -4,7 +4,9 @@ use holdpoint_core::{CallIndex, CallState, Cancelled, Decision, Event, Input, Re
 
 use crate::disk::Slot;
 use crate::process::{Opening, Process, ProcessId};
+use crate::queue::Guards;
 use crate::tools;
+use crate::workers::Errand;
 use crate::world::{Faults, World};
 
 /// Something on its way.
@@ -12,6 +14,8 @@ use crate::world::{Faults, World};
 pub(crate) enum Arrival {
     /// Somebody wants something of a run: a process loads it.
     Open(Opening),
+    /// A worker goes on, if it still lives then.
+    Work(Errand),
     /// Something for a process, if it still lives then.
     To(ProcessId, Word),
 }
@@ -54,12 +58,25 @@ impl World {
                 self.note(|| format!("lost: {} for log {}", opening.input.name(), opening.slot.0));
             }
             Arrival::Open(opening) => self.open(opening),
+            Arrival::Work(errand) if self.faults == Faults::On && self.random.percent(6) => {
+                self.note(|| format!("a worker dies: {errand:?}"));
+            }
+            Arrival::Work(errand) => self.work(errand),
             Arrival::To(id, word) => self.hear(id, word),
         }
     }
 
     pub(crate) fn send_open(&mut self, slot: Slot, input: Input) {
-        self.arrivals.push(Arrival::Open(Opening { slot, input, tries: 0 }));
+        let guards = match input {
+            // Time takes nothing out of the hands of a worker.
+            Input::Elapsed => Guards::Waiting,
+            _ => Guards::Any,
+        };
+        self.send_guarded(slot, input, guards);
+    }
+
+    pub(crate) fn send_guarded(&mut self, slot: Slot, input: Input, guards: Guards) {
+        self.arrivals.push(Arrival::Open(Opening { slot, input, guards, tries: 0 }));
     }
 
     pub(crate) fn send(&mut self, to: ProcessId, word: Word) {

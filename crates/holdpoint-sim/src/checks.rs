@@ -7,6 +7,7 @@ use holdpoint_core::{Attempt, CallIndex, ContinuationId, Digest, Event, Message,
 
 use crate::disk::{Disk, Slot};
 use crate::history::History;
+use crate::queue::Lease;
 
 mod counts;
 mod deadlines;
@@ -27,6 +28,7 @@ mod nothing_lost;
 mod repeat_never;
 mod segments;
 mod siblings;
+mod tasks;
 
 /// Something that a bystander saw.
 pub(crate) enum Seen<'a> {
@@ -38,6 +40,12 @@ pub(crate) enum Seen<'a> {
     ToolStarted(&'a StartedTool),
     /// A tool made a result.
     ResultMade { serial: u64, by: (Slot, Turn, CallIndex, Attempt) },
+    /// A worker leased a task.
+    TaskLeased(&'a Lease),
+    /// A lease ended without a result, and the task can be leased again.
+    TaskReleased(&'a Lease),
+    /// A worker started a tool.
+    TaskStarted(&'a StartedTool),
     /// Somebody was told that a run waits or is over.
     Announced { slot: Slot, at: Revision },
     /// The model was asked.
@@ -90,7 +98,7 @@ pub(crate) trait Check {
 }
 
 /// The names of all checkers.
-pub const CHECKS: [&str; 19] = [
+pub const CHECKS: [&str; 20] = [
     "i2_intent_first",
     "i3_settled_stays",
     "i4_permission",
@@ -109,6 +117,7 @@ pub const CHECKS: [&str; 19] = [
     "siblings",
     "deadlines",
     "limits",
+    "tasks",
     "every_run_ends",
 ];
 
@@ -148,6 +157,7 @@ impl Checks {
             Box::new(siblings::Siblings),
             Box::new(deadlines::Deadlines),
             Box::new(limits::Limits::default()),
+            Box::new(tasks::Tasks::default()),
             Box::new(every_run_ends::EveryRunEnds),
         ];
         debug_assert!(all.iter().map(|check| check.name()).eq(CHECKS));

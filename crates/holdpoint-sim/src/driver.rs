@@ -9,6 +9,7 @@ use holdpoint_core::{
 use crate::arrivals::{Arrival, Word};
 use crate::checks::{Commit, Seen, StartedTool};
 use crate::process::{Opening, Process, ProcessId};
+use crate::queue::{Changes, Guards};
 use crate::script::{self, Mood};
 use crate::tools;
 use crate::world::{Faults, World};
@@ -17,6 +18,8 @@ use crate::world::{Faults, World};
 enum Fate {
     Done,
     Stale,
+    /// Somebody else has a task that it wanted to close.
+    LeaseLost,
     /// The store failed, and nobody knows whether before or after.
     Unknown,
 }
@@ -96,6 +99,7 @@ impl World {
                 Step::Commit => match self.commit(&mut process) {
                     Fate::Done => Progress::Some,
                     Fate::Stale => return self.overtaken(process),
+                    Fate::LeaseLost => return self.note(|| format!("{:?} lost a lease", process.id)),
                     Fate::Unknown => return,
                 },
                 Step::Start(intents) => {
@@ -132,6 +136,11 @@ impl World {
         let slot = process.slot;
         let found = self.disk.log(slot).revision();
         let based_on = process.conductor.durable();
+        let changes = Changes::between(slot, (self.disk.log(slot).run(), process.run()), self.now);
+        let guards = process.origin.as_ref().map_or(Guards::Any, |opening| opening.guards.clone());
+        if found == based_on && !self.queue.allows(&changes, &guards) {
+            return Fate::LeaseLost;
+        }
         let Ok(written) = self.disk.commit(slot, based_on, process.conductor.outbox()) else {
             return Fate::Stale;
         };
@@ -143,6 +152,7 @@ impl World {
             }
             self.disk.log_mut(slot).history.record(event);
         }
+        self.queue.apply(changes);
         let commit = Commit { used: process.uses.clone(), based_on, found };
         self.checks.see(&Seen::Committed { slot, commit: &commit }, &self.disk);
         if fate == 2 {

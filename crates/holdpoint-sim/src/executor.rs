@@ -34,7 +34,8 @@ impl World {
             self.meddle(process);
         }
         let running = matches!(process.run().call(call).map(|call| &call.state), Some(CallState::Running { .. }));
-        let kind = if self.faults == Faults::On { self.random.weighted(&[68, 14, 6, 4, 4, 4]) } else { 0 };
+        let (here, outside) = if self.is_outsourced { (22, 60) } else { (68, 14) };
+        let kind = if self.faults == Faults::On { self.random.weighted(&[here, outside, 6, 4, 4, 4]) } else { 0 };
         // An arrival that came twice: the call runs already.
         if running {
             return;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Answer, CallAnswered, CallId, Completeness, Decision, Digest, Event, Message, MessageCompleted, PauseReason,
-    ResultOrder, Settings, Settlement, Siblings, Source, Stage, StopReason, Terms, Timestamp, ToolName, ToolResult,
-    Usage,
+    Actor, Answer, CallAnswered, CallId, CallIndex, Completeness, Decision, Digest, Event, Message, MessageCompleted,
+    PauseReason, ResultOrder, Settings, Settlement, Siblings, Source, Stage, StopReason, Terms, Timestamp, ToolName,
+    ToolResult, Usage,
 };
 
 /// A run as its log tells it.
@@ -56,6 +56,9 @@ pub(crate) struct CallHistory {
     pub(crate) permitted: BTreeSet<Digest>,
     pub(crate) attempts: u32,
     pub(crate) is_deferred: bool,
+    /// Whether a worker had it, of which the log says the end next.
+    pub(crate) is_taken: bool,
+    task_deadline: Option<Timestamp>,
     /// Whether a person said, of the latest doubt, that it may run again.
     pub(crate) may_repeat: bool,
     /// Whether a question was ever asked about it.
@@ -83,11 +86,13 @@ pub(crate) struct Settled {
 impl History {
     pub(crate) fn record(&mut self, event: &Event) {
         self.revision += 1;
+        self.tool_executions += u32::from(self.is_execution(event));
         for (call, result) in self.settled_by(event) {
             let revision = self.revision;
             let Some(history) = self.calls.get_mut(call) else { continue };
             history.question = None;
             history.is_deferred = false;
+            history.is_taken = false;
             history.settled.get_or_insert(Settled { result, revision });
             self.completion.push(call);
         }
@@ -115,14 +120,22 @@ impl History {
                     call.may_repeat = false;
                 });
             }
-            Event::CallDeferred { call, attempt } => self.change(call.as_usize(), |call| {
+            Event::CallDeferred { call, attempt, deadline } => self.change(call.as_usize(), |call| {
                 call.attempts = attempt.0;
                 call.is_deferred = true;
+                call.may_repeat = false;
+                call.task_deadline = *deadline;
             }),
-            Event::ToolEnded { settlement: Settlement { source: Some(Source::External), .. }, .. } => {
-                self.tool_executions += 1;
+            Event::TaskTaken { call, attempt, .. } => {
+                let before = self.calls.get(call.as_usize()).map_or(0, |call| call.attempts);
+                // Those who had it in between were silent.
+                self.tool_executions += attempt.0 - before;
+                self.change(call.as_usize(), |call| {
+                    call.attempts = attempt.0;
+                    call.is_taken = true;
+                });
             }
-            Event::CallDoubted { call } => self.change(call.as_usize(), CallHistory::doubted),
+            Event::CallDoubted { call, .. } => self.change(call.as_usize(), CallHistory::doubted),
             Event::Paused { reason } => {
                 self.standing = Standing::Paused;
                 self.pause = Some(*reason);
@@ -136,6 +149,16 @@ impl History {
             }
             Event::Finished { stop } => self.record_finished(stop),
             _ => {}
+        }
+    }
+
+    /// Whether a tool ran outside, or may have.
+    fn is_execution(&self, event: &Event) -> bool {
+        let taken = |call: &CallIndex| self.calls.get(call.as_usize()).is_some_and(|call| call.is_taken);
+        match event {
+            Event::ToolEnded { settlement: Settlement { source: Some(Source::External), .. }, .. } => true,
+            Event::CallDoubted { call, .. } | Event::CallExpired { call } => taken(call),
+            _ => false,
         }
     }
 
@@ -183,6 +206,8 @@ impl History {
                 permitted: BTreeSet::new(),
                 attempts: 0,
                 is_deferred: false,
+                is_taken: false,
+                task_deadline: None,
                 may_repeat: false,
                 was_asked: false,
                 settled,
@@ -232,8 +257,29 @@ impl CallHistory {
         }
     }
 
+    /// Whether somebody outside must do it, and nobody brought anything.
+    pub(crate) fn is_out(&self) -> bool {
+        self.is_deferred && !self.is_taken && self.settled.is_none() && self.question.is_none()
+    }
+
+    /// Whether a person is asked what became of it.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.question.as_ref().is_some_and(|question| question.is_doubt)
+    }
+
+    /// When the answer or the result is too late.
+    pub(crate) fn deadline(&self) -> Option<Timestamp> {
+        match &self.question {
+            Some(question) => question.deadline,
+            None if self.is_deferred => self.task_deadline,
+            None => None,
+        }
+    }
+
     fn doubted(&mut self) {
         self.may_repeat = false;
+        self.is_deferred = false;
+        self.is_taken = false;
         self.was_asked = true;
         self.question =
             Some(OpenQuestion { terms: Terms::default(), deadline: None, approvals: Vec::new(), is_doubt: true });

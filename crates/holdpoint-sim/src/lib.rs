@@ -13,11 +13,13 @@ mod history;
 mod people;
 mod probe;
 mod process;
+mod queue;
 mod quiet;
 mod random;
 mod script;
 mod stored;
 mod tools;
+mod workers;
 mod world;
 
 pub use checks::{CHECKS, Violation};

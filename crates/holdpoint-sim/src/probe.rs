@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use holdpoint_core::{
-    Attempt, Authorized, Began, CallIndex, Cancelled, Decision, Deferred, HookFailed, Input, Measured, ModelFailed,
-    Returned, Revision, Run, RunId, Snapshot, Source, Timestamp,
+    Attempt, Authorized, Began, CallIndex, Cancelled, Decision, Deferred, HookFailed, Input, LossCause, Measured,
+    ModelFailed, Returned, Revision, Run, RunId, Snapshot, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
+    TasksReturned, Timestamp, Turn,
 };
 
 use crate::checks::Seen;
@@ -67,7 +68,7 @@ impl World {
     fn any_input(&mut self, slot: Slot, run: &Run) -> Input {
         let call = CallIndex::from_usize(self.random.below(run.calls().len() + 1));
         let random = &mut self.random;
-        match random.below(16) {
+        match random.below(20) {
             0 => script::started(random),
             1 => Input::Imported(canned()),
             2 => Input::Measured(Measured { tokens: random.below(2000) as u64 }),
@@ -87,7 +88,34 @@ impl World {
             12 => Input::Elapsed,
             13 => Input::Recovered,
             14 => Input::Cancelled(Cancelled::default()),
-            _ => Input::Retried,
+            15 => Input::Retried,
+            _ => of_a_worker(random, run, call),
+        }
+    }
+}
+
+/// What a worker, or whoever watches over it, may say about a call, whether it had it or not.
+fn of_a_worker(random: &mut Random, run: &Run, call: CallIndex) -> Input {
+    let turn = if random.percent(90) { run.turn() } else { Turn(1) };
+    let attempt = Attempt(u32::try_from(random.below(4)).unwrap_or(0));
+    let (worker, since) = ("worker_9".into(), Timestamp(1));
+    match random.below(4) {
+        0 => {
+            let settlement = settlement(tools::result(random, 1), Source::External);
+            let tasks = vec![TaskReturned { turn, call, attempt, worker, since, settlement }];
+            Input::TasksReturned(Box::new(TasksReturned { tasks }))
+        }
+        1 => {
+            let cause = *random.pick(&LossCause::ALL);
+            Input::TaskLost(TaskLost { turn, call, attempt, worker, since, cause })
+        }
+        2 => {
+            let decision = tools::recheck(random);
+            Input::TaskRevoked(TaskRevoked { turn, call, attempt, worker, since, decision })
+        }
+        _ => {
+            let result = Arc::new(tools::result(random, 1));
+            Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result }))
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use holdpoint_core::{CallIndex, Conductor, ContinuationId, Input, Run};
 
 use crate::disk::Slot;
+use crate::queue::Guards;
 
 /// One process, which may die at any moment.
 pub(crate) struct Process {
@@ -31,6 +32,8 @@ pub(crate) struct ProcessId(pub(crate) u32);
 pub(crate) struct Opening {
     pub(crate) slot: Slot,
     pub(crate) input: Input,
+    /// What must be true of the tasks that its first commit closes.
+    pub(crate) guards: Guards,
     pub(crate) tries: u32,
 }
 

@@ -44,15 +44,17 @@ impl World {
             }
         }
         let slots: Vec<Slot> = self.disk.slots().collect();
+        let mut helped = false;
         for slot in slots {
-            self.help_run(slot);
+            helped |= self.help_run(slot);
         }
-        !self.arrivals.is_empty()
+        helped || !self.arrivals.is_empty()
     }
 
-    fn help_run(&mut self, slot: Slot) {
+    /// Returns whether there was something to do.
+    fn help_run(&mut self, slot: Slot) -> bool {
         if self.processes.values().any(|process| process.slot == slot) {
-            return;
+            return false;
         }
         let run = self.disk.log(slot).run().clone();
         let input = match run.phase() {
@@ -62,12 +64,20 @@ impl World {
             },
             Phase::Between | Phase::Working(_) => Some(Input::Recovered),
             Phase::Paused(PauseReason::AwaitingToolConfirmation) => self.proper_answers(&run),
+            // Workers do it, or somebody brings it by hand.
+            Phase::Paused(PauseReason::AwaitingToolResults) if self.random.percent(80) && self.work_off(slot) => {
+                return true;
+            }
             Phase::Paused(PauseReason::AwaitingToolResults) => self.proper_results(slot, &run),
             Phase::Failed(..) => Some(Input::Retried),
             Phase::Ended(_) => None,
         };
-        if let Some(input) = input {
-            self.send_open(slot, input);
+        match input {
+            Some(input) => {
+                self.send_open(slot, input);
+                true
+            }
+            None => false,
         }
     }
 }

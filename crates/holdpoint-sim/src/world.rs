@@ -12,6 +12,7 @@ use crate::coverage::Coverage;
 use crate::disk::{Disk, Slot};
 use crate::history::{History, Standing};
 use crate::process::{Process, ProcessId};
+use crate::queue::Queue;
 use crate::random::Random;
 use crate::script;
 use crate::stored;
@@ -58,12 +59,15 @@ pub(crate) struct World {
     pub(crate) random: Random,
     pub(crate) now: Timestamp,
     pub(crate) faults: Faults,
+    /// Whether most calls are handed out and the queue is busy.
+    pub(crate) is_outsourced: bool,
     pub(crate) disk: Disk,
     pub(crate) processes: BTreeMap<ProcessId, Process>,
     pub(crate) processes_made: u32,
     pub(crate) arrivals: Vec<Arrival>,
     pub(crate) imports: HashMap<Slot, Import>,
     pub(crate) worked: HashMap<(Slot, (Turn, usize)), Arc<ToolResult>>,
+    pub(crate) queue: Queue,
     pub(crate) checks: Checks,
     pub(crate) coverage: Coverage,
     serial: u64,
@@ -73,7 +77,8 @@ pub(crate) struct World {
 /// Makes the world of a seed and lets it run to its end.
 pub fn simulate(seed: u64, tracing: Tracing) -> Report {
     let mut world = World::new(seed, tracing);
-    let steps = 30 + world.random.below(170);
+    // A call that is handed out takes longer to come back.
+    let steps = if world.is_outsourced { 120 + world.random.below(200) } else { 30 + world.random.below(170) };
     for _ in 0..steps {
         world.step();
     }
@@ -87,17 +92,20 @@ impl World {
             random: Random::from_seed(seed),
             now: Timestamp(1_000_000_000),
             faults: Faults::On,
+            is_outsourced: false,
             disk: Disk::default(),
             processes: BTreeMap::new(),
             processes_made: 0,
             arrivals: Vec::new(),
             imports: HashMap::new(),
             worked: HashMap::new(),
+            queue: Queue::default(),
             checks: Checks::new(),
             coverage: Coverage::default(),
             serial: 1,
             trace: (tracing == Tracing::On).then(Vec::new),
         };
+        world.is_outsourced = world.random.percent(40);
         let runs = if world.random.percent(35) { 2 } else { 1 };
         for number in 0..runs {
             let slot = world.disk.add(RunId::new(format!("run_{number}")), History::default());
@@ -144,7 +152,8 @@ impl World {
         self.now = self.now.plus_ms(1 + self.random.below(3000) as u64);
         let slots: Vec<Slot> = self.disk.slots().collect();
         let slot = *self.random.pick(&slots);
-        match self.random.weighted(&[120, 18, 12, 4, 2, 1, 6, 9, 4, 1, 12]) {
+        let (by_hand, queue) = if self.is_outsourced { (2, 90) } else { (10, 10) };
+        match self.random.weighted(&[120, 18, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, queue]) {
             0 => self.deliver(),
             1 => self.send_answers(slot),
             2 => self.send_results(slot),
@@ -155,7 +164,8 @@ impl World {
             7 => self.send_takeover(slot),
             8 => self.kill_one(),
             9 => self.send_import(slot),
-            _ => self.probe(slot),
+            10 => self.probe(slot),
+            _ => self.tend_queue(),
         }
     }
 

@@ -39,8 +39,35 @@ fn no_invariant_breaks_in_a_thousand_worlds_and_every_state_meets_every_input() 
 }
 
 #[test]
+fn workers_die_lose_repeat_and_come_too_late_in_these_worlds() {
+    let mut seen: Vec<(&str, usize)> = [
+        "leases",
+        "gives",
+        "dies with",
+        "a worker dies",
+        "handed out again",
+        "delivers",
+        "is late with",
+        "lost a lease",
+        "\"task_taken\", \"tool_ended\"",
+        "\"task_taken\", \"call_doubted\"",
+        "\"task_taken\", \"call_expired\"",
+        "\"evidence_given\"",
+    ]
+    .map(|words| (words, 0))
+    .into();
+    for seed in 0..300 {
+        let trace = simulate(seed, Tracing::On).trace;
+        for (words, count) in &mut seen {
+            *count += trace.iter().filter(|line| line.contains(*words)).count();
+        }
+    }
+    assert!(seen.iter().all(|(_, count)| *count > 0), "{seen:?}");
+}
+
+#[test]
 fn a_state_that_met_no_input_is_named() {
     let missing = Coverage::default().missing();
     assert!(missing.contains(&("paused_doubt", "delivered")));
-    assert_eq!(missing.len(), 13 * 16);
+    assert_eq!(missing.len(), 13 * 20);
 }

@@ -19,7 +19,7 @@ impl Check for Permission {
                 _ => Ok(()),
             };
         }
-        let Seen::ToolStarted(started) = seen else { return Ok(()) };
+        let (Seen::ToolStarted(started) | Seen::TaskStarted(started)) = seen else { return Ok(()) };
         let history = &disk.log(started.slot).history;
         if history.turn != started.turn.0 {
             return Ok(());

@@ -32,6 +32,10 @@ impl Check for CurrentAttempt {
                     return Err(format!("a result from outside for call {call}, which is not there"));
                 }
                 let current = history.calls.get(call.as_usize()).map_or(0, |call| call.attempts);
+                let by_tool = settlement.source == Some(Source::Tool) || known.is_some_and(|known| known.is_taken);
+                if !by_tool {
+                    return Ok(());
+                }
                 self.judge(settlement, (*slot, Turn(history.turn), *call, Attempt(current)))
             }
             Seen::Committed { commit, .. } if commit.based_on != commit.found => {
@@ -44,9 +48,6 @@ impl Check for CurrentAttempt {
 
 impl CurrentAttempt {
     fn judge(&self, settlement: &Settlement, current: (Slot, Turn, CallIndex, Attempt)) -> Result<(), String> {
-        if settlement.source != Some(Source::Tool) {
-            return Ok(());
-        }
         let serial = tools::serial_of(&settlement.result);
         match serial.and_then(|serial| self.made.get(&serial)) {
             Some(by) if *by == current => Ok(()),

@@ -1,7 +1,7 @@
 //! I12: every wait has somebody or a timer behind it, and a run that goes on knows what it needs next.
 
 use super::{Check, Disk, Seen};
-use crate::history::Standing;
+use crate::history::{CallHistory, Standing};
 use holdpoint_core::{Effect, PauseReason, Phase};
 
 pub(super) struct Waits;
@@ -25,7 +25,7 @@ impl Check for Waits {
                     Some(PauseReason::AwaitingToolResults) if handed_out && !asked => {}
                     other => return Err(format!("{other:?}, but questions: {asked}, calls outside: {handed_out}")),
                 }
-                let first = history.calls.iter().filter_map(|call| call.question.as_ref()?.deadline).min();
+                let first = history.calls.iter().filter_map(CallHistory::deadline).min();
                 let timer = disk.log(*slot).run().owed().into_iter().find_map(|effect| match effect {
                     Effect::SetTimer { at } => Some(at),
                     _ => None,
@@ -33,7 +33,7 @@ impl Check for Waits {
                 if timer == first {
                     Ok(())
                 } else {
-                    Err(format!("a question ends at {first:?}, the timer is {timer:?}"))
+                    Err(format!("a question or a task ends at {first:?}, the timer is {timer:?}"))
                 }
             }
             Seen::Rested { run } => match run.phase() {

@@ -21,7 +21,11 @@ impl Check for RepeatNever {
 
     fn see(&mut self, seen: &Seen<'_>, _: &Disk) -> Result<(), String> {
         match seen {
-            Seen::Logged { slot, event: Event::ToolStarted { call, attempt, .. }, history } => {
+            Seen::Logged {
+                slot,
+                event: Event::ToolStarted { call, attempt, .. } | Event::CallDeferred { call, attempt, .. },
+                history,
+            } => {
                 let Some(known) = history.calls.get(call.as_usize()) else { return Ok(()) };
                 let never = known.tool.as_ref().and_then(tools::repeat_of) == Some(Repeat::Never);
                 if known.may_repeat {
@@ -31,7 +35,7 @@ impl Check for RepeatNever {
                 }
                 Ok(())
             }
-            Seen::ToolStarted(started) => {
+            Seen::ToolStarted(started) | Seen::TaskStarted(started) => {
                 let never = started.tool.as_ref().and_then(tools::repeat_of) == Some(Repeat::Never);
                 let key = (started.slot, started.turn, started.call);
                 let count = self.started.entry(key).or_default();

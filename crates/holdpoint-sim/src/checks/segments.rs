@@ -37,8 +37,9 @@ impl Check for Segments {
                         *open = false;
                         Ok(())
                     }
-                    // Time and imports do not need a segment.
-                    (Event::CallExpired { .. } | Event::Imported(_), false) | (_, true) => Ok(()),
+                    // Time, imports and what comes too late do not need a segment.
+                    (Event::CallExpired { .. } | Event::Imported(_) | Event::EvidenceGiven { .. }, false)
+                    | (_, true) => Ok(()),
                     (_, false) => Err(format!("`{}` outside a segment", event.name())),
                 }
             }
