@@ -3,20 +3,24 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdpoint_store::LeaseState;
 
 use super::Driver;
 use crate::parts::RENEWALS_PER_LEASE;
 
+/// A wait that is shorter than this is nobody's business: to look and to stop looking would cost more than the wait.
+const WATCH_AFTER: Duration = Duration::from_millis(50);
+
 impl Driver {
-    /// Ends when the run is not this process's any more: somebody cancelled it or took it over. Costs nothing unless the
-    /// wait is long enough to be polled.
+    /// Ends when the run is not this process's any more: somebody cancelled it or took it over.
     pub(super) fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
         let parts = Arc::clone(&self.parts);
         let run = self.run_id().clone();
         let durable = self.conductor.durable();
         async move {
+            tokio::time::sleep(WATCH_AFTER.min(parts.lease / RENEWALS_PER_LEASE)).await;
             let mut moved = pin!(parts.store.changed(&run, durable));
             let mut watching = true;
             loop {

@@ -1,0 +1,123 @@
+//! Stores that break a promise on purpose, to prove that the test can fail.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use clap::ValueEnum;
+use holdpoint::store::{
+    CommitError, Hold, LeaseState, Store, StoreError, StoreLayer, TaskChange, TaskGuard, TaskLease, TaskState,
+    Transition,
+};
+use holdpoint_codec::decode_event;
+use holdpoint_core::{Event, Revision, RunId};
+use tokio::task::JoinHandle;
+
+/// How long after its acknowledgement an intent becomes durable when intents are switched off.
+const INTENT_DELAY: Duration = Duration::from_millis(150);
+
+/// What is switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Break {
+    /// The intent of an execution is acknowledged before it is durable.
+    Intent,
+    /// A result is taken whatever lease it is delivered under.
+    Fence,
+}
+
+impl Break {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Break::Intent => "intent",
+            Break::Fence => "fence",
+        }
+    }
+}
+
+pub(crate) fn wrap(store: Arc<dyn Store>, broken: Option<Break>) -> Arc<dyn Store> {
+    match broken {
+        None => store,
+        Some(Break::Intent) => Arc::new(NoIntent { inner: store, writing: Mutex::default() }),
+        Some(Break::Fence) => Arc::new(NoFence { inner: store }),
+    }
+}
+
+/// Acknowledges intents before they are durable. Everything else of the run waits for them, so that nothing else breaks.
+struct NoIntent {
+    inner: Arc<dyn Store>,
+    writing: Mutex<HashMap<RunId, JoinHandle<()>>>,
+}
+
+impl NoIntent {
+    fn writing(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, JoinHandle<()>>> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn has_intent(transition: &Transition) -> bool {
+    transition.records.iter().any(|record| matches!(decode_event(record), Ok(Event::ToolStarted { .. })))
+}
+
+#[async_trait]
+impl StoreLayer for NoIntent {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        let before = self.writing().remove(run);
+        if let Some(before) = before {
+            // It cannot fail: it has nothing to return.
+            let _ = before.await;
+        }
+        if !has_intent(&transition) {
+            return self.inner.commit(run, at, transition).await;
+        }
+        let then = Revision(at.0 + transition.records.len() as u64);
+        let (inner, id) = (Arc::clone(&self.inner), run.clone());
+        let write = tokio::spawn(async move {
+            tokio::time::sleep(INTENT_DELAY).await;
+            let _ = inner.commit(&id, at, transition).await;
+        });
+        self.writing().insert(run.clone(), write);
+        Ok(then)
+    }
+
+    /// The hold that an intent brings is not there yet; nobody may notice.
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
+        if self.writing().get(run).is_some_and(|write| !write.is_finished()) {
+            return Ok(LeaseState::Held);
+        }
+        self.inner.renew(run, hold).await
+    }
+}
+
+/// Takes results under any lease.
+struct NoFence {
+    inner: Arc<dyn Store>,
+}
+
+#[async_trait]
+impl StoreLayer for NoFence {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, mut transition: Transition) -> Result<Revision, CommitError> {
+        for change in &mut transition.tasks {
+            if let TaskChange::Close { guard, .. } = change {
+                *guard = TaskGuard::Any;
+            }
+        }
+        self.inner.commit(run, at, transition).await
+    }
+
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+        let current = match self.inner.task(&lease.key).await?.map(|task| task.state) {
+            Some(TaskState::Leased { fence, .. } | TaskState::Delivered { fence, .. }) => fence,
+            Some(TaskState::Waiting { .. }) | None => lease.fence,
+        };
+        self.inner.deliver(&TaskLease { key: lease.key.clone(), fence: current }, result).await
+    }
+}

@@ -1,0 +1,62 @@
+//! Real processes on real databases, killed at the worst moments. `scripts/test extra` does the same for longer.
+
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Enough to hit every window several times.
+const KILLS: &str = "40";
+
+fn torture(store: &str, seed: &str, more: &[&str]) -> (Output, Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint-crash"));
+    command.args(["torture", "--store", store, "--seed", seed]).args(more);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let summary = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}{}", errors(&output)));
+    (output, summary)
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn survives(store: &str, seed: &str) {
+    let (output, summary) = torture(store, seed, &["--kills", KILLS, "--each", "3"]);
+    assert!(output.status.success(), "{summary:#}\n{}", errors(&output));
+    assert_eq!(summary["violations"], 0);
+    assert!(summary["kills"]["total"].as_u64() >= Some(40), "{summary:#}");
+    assert!(summary["runs"]["finished"].as_u64() >= Some(20), "{summary:#}");
+}
+
+#[test]
+fn nothing_is_lost_or_done_twice_when_processes_on_sqlite_are_killed() {
+    survives("sqlite", "1");
+}
+
+#[test]
+fn nothing_is_lost_or_done_twice_when_processes_on_postgres_are_killed() {
+    survives("postgres", "2");
+}
+
+/// The exit code must be that of violations, not that of a torture that could not be done.
+fn fails(broken: &str, (seed, kills): (&str, &str)) -> String {
+    let (output, summary) = torture("sqlite", seed, &["--kills", kills, "--runs", "12", "--break", broken]);
+    assert_eq!(output.status.code(), Some(1), "{summary:#}\n{}", errors(&output));
+    errors(&output)
+}
+
+#[test]
+fn the_test_fails_when_intents_are_switched_off() {
+    let told = fails("intent", ("3", "20"));
+    assert!(told.contains("ran twice") || told.contains("no intent"), "{told}");
+}
+
+#[test]
+fn the_test_fails_when_fences_are_switched_off() {
+    let told = fails("fence", ("3", "40"));
+    // A worker that lost its task says that it gave up, or brings its result: neither may count.
+    let found = ["was taken for attempt", "ended as `cancelled`"];
+    assert!(found.iter().any(|problem| told.contains(problem)), "{told}");
+}
