@@ -11,7 +11,7 @@ use holdpoint_codec::Context;
 use holdpoint_core::{Code, Decision};
 use holdpoint_tools::ToolDefinition;
 
-use crate::{AuthorizeRequest, Policy, PolicyError};
+use crate::{AuthorizeRequest, Judgement, Policy, PolicyError, PolicyVersion, Shadow};
 
 /// How long a policy may think unless told otherwise.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
@@ -29,6 +29,17 @@ const UNDECIDED: &str = "the policy could not decide";
 pub struct Guarded {
     policy: Option<Arc<dyn Policy>>,
     timeout: Duration,
+}
+
+/// What became of the question about one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What holds.
+    pub decision: Decision,
+    /// How the policy failed, if it did.
+    pub fault: Option<PolicyFault>,
+    /// What would hold under a policy that is only being tried.
+    pub shadow: Option<Shadow>,
 }
 
 /// How a policy failed.
@@ -82,17 +93,38 @@ impl Guarded {
 
     /// The decision about one call, and how the policy failed if it did.
     pub async fn authorize(&self, request: &AuthorizeRequest<'_>) -> (Decision, Option<PolicyFault>) {
+        let judged = self.judge(request).await;
+        (judged.decision, judged.fault)
+    }
+
+    /// The same, with what a policy that is only being tried would have decided.
+    pub async fn judge(&self, request: &AuthorizeRequest<'_>) -> Judged {
         let Some(policy) = &self.policy else {
-            return (Decision::deny(NO_POLICY), None);
+            return Judged { decision: Decision::deny(NO_POLICY), fault: None, shadow: None };
         };
-        match self.ask(async { policy.authorize(request).await }).await {
-            Ok(decision) => (decision, None),
+        match self.ask(async { policy.judge(request).await }).await {
+            Ok(Judgement { decision, shadow }) => Judged { decision, fault: None, shadow },
             Err((fault, cause)) => {
                 let cause = cause_text(cause.as_ref());
                 tracing::error!(tool = request.tool.as_str(), fault = fault.as_str(), cause, "policy denies a call");
-                (Decision::deny(UNDECIDED), Some(fault))
+                Judged { decision: Decision::deny(UNDECIDED), fault: Some(fault), shadow: None }
             }
         }
+    }
+
+    /// The policy itself, to ask what it needs and which one it is. Calls are decided through the guard only.
+    pub fn policy(&self) -> Option<&dyn Policy> {
+        self.policy.as_deref()
+    }
+
+    /// Whether the policy looks at the earlier calls of a run.
+    pub fn needs_history(&self) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.needs_history())
+    }
+
+    /// Which policy decides, if it can tell.
+    pub fn version(&self) -> Option<PolicyVersion> {
+        self.policy.as_ref().and_then(|policy| policy.version())
     }
 
     /// What a panic said is not kept: it may quote arguments.

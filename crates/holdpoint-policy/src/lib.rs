@@ -8,11 +8,15 @@ mod guarded;
 mod policy;
 mod ready_made;
 mod rules;
+mod run_facts;
 
-pub use guarded::{Guarded, PolicyFault, TIMEOUT_DEFAULT};
-pub use policy::{AuthorizeRequest, OwnedRequest, Policy, PolicyError, RunFacts};
+pub use guarded::{Guarded, Judged, PolicyFault, TIMEOUT_DEFAULT};
+pub use policy::{AuthorizeRequest, Judgement, OwnedRequest, Policy, PolicyError, PolicyVersion, Shadow};
 pub use ready_made::{AllowAll, DenyAll, IntoDecision, async_policy_fn, policy_fn};
 pub use rules::{
-    Condition, Decide, EXPIRES_IN_MS_MAX, ExampleSpec, FILE_BYTES_MAX, Literal, Number, QUORUM_MAX, REGEX_BYTES_MAX,
-    RULES_MAX, RulePlace, RuleProblem, RuleSpec, Rules, RulesError,
+    Change, Condition, Decide, EXPIRES_IN_MS_MAX, ExampleSpec, ExplainedCondition, ExplainedRule, Explanation,
+    FILE_BYTES_MAX, HistorySpec, Literal, Mode, ModeProblem, Number, QUORUM_MAX, REGEX_BYTES_MAX, RULES_MAX,
+    RecordedCall, Replay, RulePlace, RuleProblem, RuleSpec, RuleWarning, Rules, RulesError, RulesFile, Saw, Show,
+    replay,
 };
+pub use run_facts::{PastCall, RunFacts};

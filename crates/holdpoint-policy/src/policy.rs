@@ -1,12 +1,16 @@
 //! The question that is asked about every call.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_codec::Context;
-use holdpoint_core::{Arguments, Decision, RunId, ToolName, Turn};
+use holdpoint_core::{Arguments, Decision, ToolName};
 use holdpoint_tools::ToolDefinition;
 use thiserror::Error;
+
+use crate::RunFacts;
 
 /// Decides which tools a model may see and which calls may run.
 ///
@@ -33,6 +37,77 @@ pub trait Policy: Send + Sync {
 
     /// Whether one call may run. Asked with the registered name and with exactly the arguments that would run.
     async fn authorize(&self, request: &AuthorizeRequest<'_>) -> Result<Decision, PolicyError>;
+
+    /// The decision, with what a policy that is only being tried would have decided. This is what the driver asks.
+    async fn judge(&self, request: &AuthorizeRequest<'_>) -> Result<Judgement, PolicyError> {
+        Ok(Judgement { decision: self.authorize(request).await?, shadow: None })
+    }
+
+    /// Whether it looks at the earlier calls of the run. If not, nobody need read them.
+    fn needs_history(&self) -> bool {
+        false
+    }
+
+    /// Which policy this is, for receipts and for replays. Nothing if it cannot tell.
+    fn version(&self) -> Option<PolicyVersion> {
+        None
+    }
+
+    /// Whether it reads only attributes of the context that are kept with a run. Asked once, when an agent is built.
+    fn accepts_context_keys(&self, _keys: &BTreeSet<Arc<str>>) -> Result<(), PolicyError> {
+        Ok(())
+    }
+
+    /// Whether all that it names is registered. Asked once, when an agent is built.
+    fn accepts_tools(&self, _tools: &[ToolName]) -> Result<(), PolicyError> {
+        Ok(())
+    }
+}
+
+/// A decision, and what another policy would have made of the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What holds.
+    pub decision: Decision,
+    /// What would hold under a policy that is only being tried.
+    pub shadow: Option<Shadow>,
+}
+
+/// What a policy would have decided that is not enforced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shadow {
+    /// Which policy.
+    pub version: Option<PolicyVersion>,
+    /// Its decision. Nothing if it could not decide: then it would have denied.
+    pub decision: Option<Decision>,
+}
+
+/// Which policy decided: equal for policies that decide alike, whatever else their files say.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PolicyVersion(Arc<str>);
+
+impl PolicyVersion {
+    /// Takes the text as it is.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PolicyVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for PolicyVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PolicyVersion({})", self.0)
+    }
 }
 
 /// One call that waits for a decision. The name that the model wrote is not here: a policy must not see it.
@@ -71,23 +146,6 @@ pub struct OwnedRequest {
     pub context: Context,
     /// The run that the call belongs to.
     pub run: RunFacts,
-}
-
-/// What a policy may know of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RunFacts {
-    /// The run.
-    pub run: RunId,
-    /// The turn of the call.
-    pub turn: Turn,
-}
-
-impl RunFacts {
-    /// A run in one of its turns.
-    pub fn new(run: RunId, turn: Turn) -> Self {
-        Self { run, turn }
-    }
 }
 
 /// Why a policy could not decide. The text goes to the operational log and never to the model: whoever makes one keeps

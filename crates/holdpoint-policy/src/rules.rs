@@ -1,34 +1,54 @@
 //! The policy that is written in a file.
 
+mod checks;
 mod compiled;
+mod condition;
+mod cover;
 mod decimal;
 mod duration;
 mod error;
+mod examples;
+mod explain;
+mod facts;
 mod file;
+mod host;
+mod index;
 mod literal;
 mod nearest;
+mod node;
+mod operator;
+mod path;
 mod pointer;
+mod possible;
+mod replay;
+mod rules_file;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod version;
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use holdpoint_codec::Context;
-use holdpoint_core::{Decision, Ground};
+use holdpoint_core::{Decision, Ground, ToolName};
 use holdpoint_tools::ToolDefinition;
 
-use crate::{AuthorizeRequest, Policy, PolicyError};
-use compiled::{CompiledRule, Pointers};
-use literal::Value;
+use crate::{AuthorizeRequest, Policy, PolicyError, PolicyVersion};
+use compiled::{CompiledRule, number_subjects};
+use facts::{Facts, Looker, Trouble};
+use index::Index;
 
-pub use error::{RulePlace, RuleProblem, RulesError};
+pub use condition::Condition;
+pub use error::{ModeProblem, RulePlace, RuleProblem, RuleWarning, RulesError};
+pub use explain::{ExplainedCondition, ExplainedRule, Explanation, Saw, Show};
 pub use literal::{Literal, Number};
-pub use spec::{Condition, Decide, ExampleSpec, RuleSpec};
+pub use replay::{Change, RecordedCall, Replay, replay};
+pub use rules_file::{Mode, RulesFile};
+pub use spec::{Decide, ExampleSpec, HistorySpec, RuleSpec};
 
 /// The largest file.
 pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -46,10 +66,11 @@ const NO_RULE: &str = "no rule allows it";
 
 /// An ordered list of rules. The first one that matches decides; what none matches is denied.
 ///
-/// A rule matches if its `tool` glob matches the registered name and every pointer of `when` finds a value that meets
-/// its condition. A pointer that finds nothing meets no condition, not even `ne`. Numbers are compared as they are
-/// written, without rounding. A tool is kept from the model if the first rule whose
-/// glob matches its name hides, whatever that rule decides otherwise; nobody knows the arguments then.
+/// A rule matches if its `tool` glob matches the registered name and all its conditions hold: on the arguments (`when`),
+/// on who asks (`context`) and on the run so far (`history`). What is absent meets no condition, not even `ne`, except
+/// `present = false`. Numbers are compared as they are written, without rounding. A tool is kept from the model if the
+/// first rule that is about its name and whose `context` holds hides, whatever that rule decides otherwise; nobody
+/// knows the arguments then.
 ///
 /// ```
 /// use holdpoint_policy::Rules;
@@ -74,20 +95,20 @@ const NO_RULE: &str = "no rule allows it";
 /// ```
 pub struct Rules {
     rules: Vec<CompiledRule>,
-    /// The globs of all rules, in order.
-    globs: GlobSet,
-    pointers: Pointers,
+    index: Index,
+    version: PolicyVersion,
+    needs_history: bool,
 }
 
 impl Rules {
-    /// Reads a file.
+    /// Reads a file that is to be enforced. For one that may be only tried there is [`RulesFile`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, RulesError> {
-        file::load(path.as_ref())
+        file::load(path.as_ref())?.enforced()
     }
 
     /// Reads the text of a file. The name is for messages.
     pub fn parse(text: &str, file_name: &str) -> Result<Self, RulesError> {
-        file::parse(text, file_name)
+        file::parse(text, file_name)?.enforced()
     }
 
     /// Takes rules that were read from elsewhere, and checks them and their examples.
@@ -104,16 +125,21 @@ impl Rules {
             let place = place(rule, example);
             move |problem| RulesError::Rule { place, problem }
         };
-        let mut pointers = Pointers::default();
-        let (mut rules, mut globs) = (Vec::new(), GlobSetBuilder::new());
+        let mut rules: Vec<CompiledRule> = Vec::with_capacity(specs.len());
+        let mut asked = HashMap::with_capacity(specs.len());
         for (number, spec) in specs.iter().enumerate() {
-            let glob = tool_glob(&spec.tool).map_err(at(number, None))?;
-            globs.add(glob);
-            rules.push(CompiledRule::new(spec, rule_name(spec, number), &mut pointers).map_err(at(number, None))?);
+            let rule =
+                CompiledRule::new(spec, rule_name(spec, number), place(number, None)).map_err(at(number, None))?;
+            if let Some(earlier) = asked.insert(rule.asks(), number) {
+                let earlier = rules[earlier].place.clone();
+                return Err(at(number, None)(RuleProblem::Duplicate { earlier }));
+            }
+            rules.push(rule);
         }
-        let all_globs = |_| at(0, None)(RuleProblem::Tool { tool: "all globs together".to_owned() });
-        let globs = globs.build().map_err(all_globs)?;
-        let made = Self { rules, globs, pointers };
+        number_subjects(&mut rules);
+        let index = Index::new(rules.iter().map(|rule| &rule.tool)).map_err(at(0, None))?;
+        let needs_history = rules.iter().any(CompiledRule::needs_history);
+        let made = Self { version: version::of(&rules), rules, index, needs_history };
         for (number, spec) in specs.iter().enumerate() {
             for (example, expected) in spec.example.iter().enumerate() {
                 made.check_example(spec, example, expected).map_err(at(number, Some(example)))?;
@@ -132,42 +158,44 @@ impl Rules {
         self.rules.is_empty()
     }
 
-    /// Whether a tool is kept from the model.
-    pub fn hides(&self, tool: &str) -> bool {
-        self.globs.matches(tool).first().is_some_and(|number| self.rules[*number].hides)
+    /// Equal for rules that decide alike for the same reasons: a digest of all rules without their examples.
+    pub fn version(&self) -> &PolicyVersion {
+        &self.version
     }
 
-    /// The decision about a call of a registered tool with these arguments, as JSON text.
+    /// Whether a tool is kept from the model, whoever asks.
+    pub fn hides(&self, tool: &str) -> bool {
+        self.hides_from(tool, &Context::new()).unwrap_or_default()
+    }
+
+    /// Whether a tool is kept from the model of one run.
+    pub fn hides_from(&self, tool: &str, context: &Context) -> Result<bool, PolicyError> {
+        let facts = Facts::new(tool, "{}", context);
+        for number in self.index.about(tool) {
+            let rule = &self.rules[number as usize];
+            let mut known = rule.conditions.iter().filter(|asked| asked.subject.is_context());
+            if known.try_fold(true, |so_far, asked| Ok::<_, Trouble>(so_far && facts.meet(asked)?))? {
+                return Ok(rule.hides);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The decision about a call of a registered tool with these arguments, as JSON text, when nobody in particular
+    /// asks and nothing is known of the run.
     pub fn decide(&self, tool: &str, arguments: &str) -> Result<Decision, PolicyError> {
-        let mut found = Found { pointers: &self.pointers, arguments, values: Vec::new() };
-        for number in self.globs.matches(tool) {
-            let rule = &self.rules[number];
-            if found.meets(rule).map_err(|_| PolicyError::new("the arguments are not JSON"))? {
+        self.decide_about(&Facts::new(tool, arguments, &Context::new()))
+    }
+
+    fn decide_about(&self, facts: &Facts<'_>) -> Result<Decision, PolicyError> {
+        let mut looker = Looker::new(facts);
+        for number in self.index.about(facts.tool()) {
+            let rule = &self.rules[number as usize];
+            if looker.meet_all(rule)? {
                 return Ok(rule.decision.clone());
             }
         }
         Ok(Decision::Deny(Ground::reason(NO_RULE)))
-    }
-
-    fn check_example(&self, spec: &RuleSpec, number: usize, example: &ExampleSpec) -> Result<(), RuleProblem> {
-        let number = number + 1;
-        // Most globs match their own text, so that an example need not name a tool.
-        let tool = example.tool.as_deref().unwrap_or(&spec.tool);
-        let about = tool_glob(&spec.tool)?.compile_matcher();
-        if !about.is_match(tool) {
-            return Err(match &example.tool {
-                None => RuleProblem::ExampleTool { example: number },
-                Some(tool) => RuleProblem::ExampleElsewhere { example: number, tool: tool.clone() },
-            });
-        }
-        let arguments = Literal::Map(example.arguments.clone()).to_json();
-        let decision = self.decide(tool, &arguments).unwrap_or_else(|error| Decision::deny(error.to_string()));
-        let found = kind(&decision);
-        if found == example.decides {
-            return Ok(());
-        }
-        let by = decision.ground().rule.clone().unwrap_or_else(|| NO_RULE.into());
-        Err(RuleProblem::Example { example: number, wanted: example.decides, found, by })
     }
 }
 
@@ -175,15 +203,36 @@ impl Rules {
 impl Policy for Rules {
     async fn filter(
         &self,
-        mut tools: Vec<Arc<ToolDefinition>>,
-        _context: &Context,
+        tools: Vec<Arc<ToolDefinition>>,
+        context: &Context,
     ) -> Result<Vec<Arc<ToolDefinition>>, PolicyError> {
-        tools.retain(|tool| !self.hides(tool.name.as_str()));
-        Ok(tools)
+        let mut visible = Vec::with_capacity(tools.len());
+        for tool in tools {
+            if !self.hides_from(tool.name.as_str(), context)? {
+                visible.push(tool);
+            }
+        }
+        Ok(visible)
     }
 
     async fn authorize(&self, request: &AuthorizeRequest<'_>) -> Result<Decision, PolicyError> {
-        self.decide(request.tool.as_str(), request.arguments.expose())
+        self.decide_about(&Facts::of(request))
+    }
+
+    fn needs_history(&self) -> bool {
+        self.needs_history
+    }
+
+    fn version(&self) -> Option<PolicyVersion> {
+        Some(self.version.clone())
+    }
+
+    fn accepts_context_keys(&self, keys: &BTreeSet<Arc<str>>) -> Result<(), PolicyError> {
+        self.check_context_keys(keys).map_err(|error| told(&error))
+    }
+
+    fn accepts_tools(&self, tools: &[ToolName]) -> Result<(), PolicyError> {
+        self.check_tools(tools).map_err(|error| told(&error))
     }
 }
 
@@ -193,66 +242,17 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// What the pointers found so far in the arguments of one call.
-struct Found<'a> {
-    pointers: &'a Pointers,
-    arguments: &'a str,
-    /// By the place of the pointer.
-    values: Vec<Lookup<'a>>,
-}
-
-enum Lookup<'a> {
-    NotYet,
-    Absent,
-    There(Value<'a>),
-}
-
-impl<'a> Found<'a> {
-    fn meets(&mut self, rule: &CompiledRule) -> Result<bool, serde_json::Error> {
-        for (place, condition) in &rule.conditions {
-            match self.value(*place)? {
-                Some(value) if condition.holds(value) => {}
-                _ => return Ok(false),
-            }
-        }
-        Ok(true)
-    }
-
-    fn value(&mut self, place: usize) -> Result<Option<&Value<'a>>, serde_json::Error> {
-        if self.values.is_empty() {
-            self.values.resize_with(self.pointers.all.len(), || Lookup::NotYet);
-        }
-        let lookup = &mut self.values[place];
-        if matches!(lookup, Lookup::NotYet) {
-            let found = self.pointers.all[place].find(self.arguments)?;
-            *lookup = found.map_or(Lookup::Absent, |raw| Lookup::There(Value::of(raw)));
-        }
-        Ok(match lookup {
-            Lookup::There(value) => Some(value),
-            Lookup::NotYet | Lookup::Absent => None,
-        })
-    }
-}
-
-fn tool_glob(tool: &str) -> Result<Glob, RuleProblem> {
-    let problem = || RuleProblem::Tool { tool: tool.to_owned() };
-    if tool.is_empty() {
-        return Err(problem());
-    }
-    Glob::new(tool).map_err(|_| problem())
+/// The message and what to do next, in one line.
+fn told(error: &RulesError) -> PolicyError {
+    PolicyError::new(match error.hint() {
+        Some(hint) => format!("{error}; hint: {hint}"),
+        None => error.to_string(),
+    })
 }
 
 fn rule_name(spec: &RuleSpec, number: usize) -> Arc<str> {
     match &spec.name {
         Some(name) => name.as_str().into(),
         None => format!("rule {}", number + 1).into(),
-    }
-}
-
-fn kind(decision: &Decision) -> Decide {
-    match decision {
-        Decision::Allow(_) => Decide::Allow,
-        Decision::Deny(_) => Decide::Deny,
-        Decision::Confirm(..) => Decide::Confirm,
     }
 }

@@ -63,7 +63,8 @@ fn a_decision_names_its_rule_and_its_reason() {
     );
     let allow = rules.decide("a", "{}").unwrap();
     assert_eq!(allow, Decision::Allow(Ground { reason: None, rule: Some("rule 1".into()) }));
-    let terms = Terms { approvers: ["ops".into(), "sec".into()].into(), quorum: 2, expires_in_ms: Some(14_400_000) };
+    let mut terms = Terms { approvers: ["ops".into(), "sec".into()].into(), quorum: 2, ..Terms::default() };
+    terms.expires_in_ms = Some(14_400_000);
     let ground = Ground { reason: Some("why".into()), rule: Some("big".into()) };
     assert_eq!(rules.decide("b", "{}").unwrap(), Decision::Confirm(ground, terms));
     let ground = Ground { reason: None, rule: Some("rule 3".into()) };
@@ -130,7 +131,6 @@ fn several_operators_and_several_pointers_must_all_hold() {
 #[test]
 fn membership_and_difference_need_the_value_to_be_there() {
     check("{in: [a, 1, null]}", &["\"a\"", "1.0", "null"], &["\"b\"", "2", "[1]"]);
-    check("{in: []}", &[], &["1", "null"]);
     check("{ne: a}", &["\"b\"", "null", "1"], &["\"a\""]);
 }
 
@@ -185,6 +185,17 @@ fn any_rule() -> impl Strategy<Value = RuleSpec> {
     })
 }
 
+/// Two rules that ask the same are refused.
+fn without_duplicates(specs: Vec<RuleSpec>) -> Vec<RuleSpec> {
+    let mut kept: Vec<RuleSpec> = Vec::new();
+    for spec in specs {
+        if !kept.iter().any(|known| known.tool == spec.tool && known.when == spec.when) {
+            kept.push(spec);
+        }
+    }
+    kept
+}
+
 /// The plainest reading of a list of rules.
 fn expected(rules: &[RuleSpec], tool: &str, n: Option<i64>) -> &'static str {
     let matches = |rule: &&RuleSpec| {
@@ -202,7 +213,7 @@ fn expected(rules: &[RuleSpec], tool: &str, n: Option<i64>) -> &'static str {
 proptest! {
     #[test]
     fn rules_decide_as_the_plainest_reading_does(
-        specs in proptest::collection::vec(any_rule(), 0..8),
+        specs in proptest::collection::vec(any_rule(), 0..8).prop_map(without_duplicates),
         tool in prop_oneof![Just("a"), Just("b"), Just("c")],
         n in proptest::option::of(-4_i64..4),
     ) {

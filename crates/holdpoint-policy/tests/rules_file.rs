@@ -118,13 +118,15 @@ fn rules_that_cannot_work_are_refused_at_the_line_of_the_rule() {
         ("tool = \"a\"", "it decides nothing"),
         ("tool = \"\"\ndecide = \"allow\"", "`` is not a glob on tool names"),
         ("tool = \"a[\"\ndecide = \"allow\"", "`a[` is not a glob on tool names"),
-        ("tool = \"a\"\nhide = true\nwhen = { \"/x\" = 1 }", "a rule that hides cannot depend on arguments"),
+        ("tool = \"a\"\nhide = true\nwhen = { \"/x\" = 1 }", "a rule that hides cannot depend on arguments or history"),
         ("tool = \"a\"\ndecide = \"deny\"\nwhen = { x = 1 }", "`x` is not a JSON pointer"),
         ("tool = \"a\"\ndecide = \"confirm\"\nquorum = 0", "a quorum of `0` is not between `1` and `100`"),
         ("tool = \"a\"\ndecide = \"confirm\"\nquorum = 101", "a quorum of `101` is not between `1` and `100`"),
         ("tool = \"a\"\ndecide = \"confirm\"\napprovers = [\"\"]", "an approver role is empty"),
         ("tool = \"a\"\ndecide = \"allow\"\nquorum = 1", "`quorum` is for rules that decide `confirm`"),
         ("tool = \"a\"\ndecide = \"deny\"\napprovers = [\"x\"]", "`approvers` is for rules that decide `confirm`"),
+        ("tool = \"a\"\ndecide = \"confirm\"\nfour_eyes = true", "`four_eyes` cannot be enforced yet"),
+        ("tool = \"a\"\ndecide = \"allow\"\nfour_eyes = true", "`four_eyes` is for rules that decide `confirm`"),
         (
             "tool = \"a\"\ndecide = \"confirm\"\nexpires_in = \"4 hours\"",
             "`4 hours` is not a duration of at most `3650` days",
@@ -217,14 +219,6 @@ arguments = { n = 9007199254740992 }
 decides = \"deny\"
 ";
     assert!(Rules::parse(text, "p").is_ok());
-}
-
-#[test]
-fn modes_other_than_enforce_are_refused() {
-    let hint = Some("the only mode for now is `enforce`");
-    check("mode = \"log_only\"\nbeside = \"x\"", "policy.toml:1: mode `log_only` is not available", hint);
-    check("\nbeside = \"x\"", "policy.toml:2: mode `log_only` is not available", hint);
-    check("mode = \"other\"", "policy.toml:1: mode `other` is not available", hint);
 }
 
 #[test]

@@ -1,9 +1,15 @@
 //! Numbers as they are written, compared exactly.
 
 use std::cmp::Ordering;
+use std::fmt;
+
+/// The most digits that a sum can have. Numbers further apart than that are not added.
+pub(crate) const SUM_DIGITS_MAX: usize = 4_096;
+/// The most zeros that are written at the end of a number; beyond that it has an exponent.
+const ZEROS_SHOWN_MAX: usize = 20;
 
 /// A decimal number of any size: `0.DIGITS` times ten to the power of `exponent`. Two spellings of one number are equal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Decimal {
     negative: bool,
     /// Without zeros at either end. Empty for zero.
@@ -28,12 +34,61 @@ impl Decimal {
             return None;
         }
         let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
+        Some(Self::trimmed(negative, &digits, exponent.saturating_add(i64::try_from(whole.len()).ok()?)))
+    }
+
+    /// Both together, exactly. Nothing if that would need more than [`SUM_DIGITS_MAX`] digits.
+    pub(crate) fn checked_add(&self, other: &Self) -> Option<Self> {
+        if self.digits.is_empty() || other.digits.is_empty() {
+            return Some(if self.digits.is_empty() { other.clone() } else { self.clone() });
+        }
+        // One place more than the larger one has, for what is carried.
+        let top = self.exponent.max(other.exponent).checked_add(1)?;
+        let bottom = self.lowest()?.min(other.lowest()?);
+        let places = usize::try_from(top.checked_sub(bottom)?).ok().filter(|places| *places <= SUM_DIGITS_MAX)?;
+        let (larger, smaller) = if self.cmp_magnitude(other) == Ordering::Less { (other, self) } else { (self, other) };
+        let (more, less) = (larger.spread(top, places)?, smaller.spread(top, places)?);
+        let sign = if larger.negative == smaller.negative { 1 } else { -1 };
+        let mut digits = vec![b'0'; places];
+        let mut carry = 0_i8;
+        for place in (0..places).rev() {
+            let sum = more[place] + sign * less[place] + carry;
+            carry = sum.div_euclid(10);
+            digits[place] += u8::try_from(sum.rem_euclid(10)).ok()?;
+        }
+        Some(Self::trimmed(larger.negative, &digits, top))
+    }
+
+    /// A whole number.
+    pub(crate) fn whole(count: usize) -> Self {
+        let digits = count.to_string();
+        let exponent = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+        Self::trimmed(false, digits.as_bytes(), exponent)
+    }
+
+    /// `0.DIGITS` times ten to the power of `point`, with zeros at either end.
+    fn trimmed(negative: bool, digits: &[u8], point: i64) -> Self {
         let leading = digits.iter().take_while(|digit| **digit == b'0').count();
         let Some(last) = digits.iter().rposition(|digit| *digit != b'0') else {
-            return Some(Self { negative: false, digits: Box::default(), exponent: 0 });
+            return Self { negative: false, digits: Box::default(), exponent: 0 };
         };
-        let point = i64::try_from(whole.len()).ok()?.checked_sub(i64::try_from(leading).ok()?)?;
-        Some(Self { negative, digits: digits[leading..=last].into(), exponent: exponent.saturating_add(point) })
+        let exponent = point.saturating_sub(i64::try_from(leading).unwrap_or(i64::MAX));
+        Self { negative, digits: digits[leading..=last].into(), exponent }
+    }
+
+    /// The power of ten of the last digit.
+    fn lowest(&self) -> Option<i64> {
+        self.exponent.checked_sub(i64::try_from(self.digits.len()).ok()?)
+    }
+
+    /// The digits as numbers, from the power `top` downwards.
+    fn spread(&self, top: i64, places: usize) -> Option<Vec<i8>> {
+        let mut spread = vec![0_i8; places];
+        let from = usize::try_from(top.checked_sub(self.exponent)?).ok()?;
+        for (place, digit) in spread.get_mut(from..)?.iter_mut().zip(&self.digits) {
+            *place = i8::try_from(digit - b'0').ok()?;
+        }
+        Some(spread)
     }
 
     fn cmp_magnitude(&self, other: &Self) -> Ordering {
@@ -47,6 +102,27 @@ impl Decimal {
             (true, _) => 0,
             (false, true) => -1,
             (false, false) => 1,
+        }
+    }
+}
+
+/// As JSON, and the same for every spelling.
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.digits.is_empty() {
+            return f.write_str("0");
+        }
+        if self.negative {
+            f.write_str("-")?;
+        }
+        let digits = str::from_utf8(&self.digits).unwrap_or_default();
+        let count = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+        let zeros = self.exponent.saturating_sub(count);
+        match (usize::try_from(zeros), usize::try_from(self.exponent)) {
+            (Ok(zeros), _) if zeros <= ZEROS_SHOWN_MAX => write!(f, "{digits}{}", "0".repeat(zeros)),
+            (Err(_), Ok(point)) if point > 0 => write!(f, "{}.{}", &digits[..point], &digits[point..]),
+            (Err(_), Ok(_)) => write!(f, "0.{digits}"),
+            (Ok(_) | Err(_), _) => write!(f, "{digits}e{zeros}"),
         }
     }
 }

@@ -51,15 +51,15 @@ pub enum RulesError {
         /// The known key that is nearest, if one is near.
         nearest: Option<&'static str>,
     },
-    /// A mode that cannot be had.
-    #[error("{file}:{line}: mode `{mode}` is not available")]
+    /// The mode of a file is wrong, or wrong here.
+    #[error("{file}:{line}: {problem}")]
     Mode {
         /// The file.
         file: Arc<str>,
         /// The line, from 1.
         line: usize,
-        /// What was asked for.
-        mode: String,
+        /// What is wrong.
+        problem: ModeProblem,
     },
     /// More rules than [`RULES_MAX`].
     #[error("there are `{rules}` rules, more than `{max}`", max = RULES_MAX)]
@@ -98,13 +98,65 @@ impl RulesError {
     pub fn hint(&self) -> Option<String> {
         match self {
             RulesError::UnknownKey { nearest, .. } => nearest.map(|key| format!("did you mean `{key}`?")),
-            RulesError::Mode { .. } => Some("the only mode for now is `enforce`".to_owned()),
-            RulesError::Rule { problem, .. } => problem.hint().map(str::to_owned),
+            RulesError::Mode { problem, .. } => Some(problem.hint().to_owned()),
+            RulesError::Rule { problem, .. } => problem.hint(),
             RulesError::Read { .. }
             | RulesError::TooLarge { .. }
             | RulesError::Syntax { .. }
             | RulesError::TooMany { .. } => None,
         }
+    }
+}
+
+/// What is wrong with `mode` and `beside`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ModeProblem {
+    /// There is no such mode.
+    #[error("there is no mode `{mode}`")]
+    Unknown {
+        /// What was asked for.
+        mode: String,
+    },
+    /// A policy that enforces nothing stands alone.
+    #[error("`log_only` enforces nothing by itself")]
+    Alone,
+    /// `beside` without `log_only`.
+    #[error("`beside` is for the mode `log_only`")]
+    Beside,
+    /// Something must be enforced here.
+    #[error("a policy with the mode `log_only` enforces nothing")]
+    EnforcesNothing,
+}
+
+impl ModeProblem {
+    fn hint(&self) -> &'static str {
+        match self {
+            ModeProblem::Unknown { .. } => "the modes are `enforce` and `log_only`",
+            ModeProblem::Alone => "name the policy that is enforced meanwhile, as in `beside = \"policy.toml\"`",
+            ModeProblem::Beside => "remove it, or set `mode = \"log_only\"`",
+            ModeProblem::EnforcesNothing => "load it as a `RulesFile`, or set `mode = \"enforce\"`",
+        }
+    }
+}
+
+/// A rule that never decides, because an earlier one decides all that it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{place}: it never decides, because {by} comes first and is about all of it")]
+pub struct RuleWarning {
+    /// The rule.
+    pub place: RulePlace,
+    /// What the audit calls it.
+    pub name: Arc<str>,
+    /// The earlier rule.
+    pub by: RulePlace,
+    /// What the audit calls the earlier one.
+    pub by_name: Arc<str>,
+}
+
+impl RuleWarning {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        "move it before the other one, or remove it"
     }
 }
 
@@ -141,7 +193,7 @@ pub enum RuleProblem {
     #[error("it decides nothing")]
     DecidesNothing,
     /// Tools are hidden before there are arguments.
-    #[error("a rule that hides cannot depend on arguments")]
+    #[error("a rule that hides cannot depend on arguments or history")]
     HidesWhen,
     /// A key of `when` is not a JSON pointer.
     #[error("`{pointer}` is not a JSON pointer")]
@@ -162,6 +214,66 @@ pub enum RuleProblem {
         pointer: String,
         /// What is wrong.
         message: String,
+    },
+    /// A condition that no value can meet.
+    #[error("the condition at `{at}` can never hold: {why}")]
+    Impossible {
+        /// Where.
+        at: String,
+        /// Why not.
+        why: String,
+    },
+    /// Two conditions on one place, spelt in two ways.
+    #[error("`{at}` has a condition already")]
+    SameSubject {
+        /// Where.
+        at: String,
+    },
+    /// An operator with nothing to look for.
+    #[error("`{operator}` at `{at}` looks for an empty text")]
+    EmptyOperand {
+        /// Where.
+        at: String,
+        /// Which operator.
+        operator: &'static str,
+    },
+    /// A folder that is none.
+    #[error("`{path}` at `{at}` is not the absolute path of a folder")]
+    Path {
+        /// Where.
+        at: String,
+        /// What it is.
+        path: String,
+    },
+    /// A host that is none.
+    #[error("`{host}` at `{at}` is not a host")]
+    Host {
+        /// Where.
+        at: String,
+        /// What it is.
+        host: String,
+    },
+    /// The same tools under the same conditions as an earlier rule.
+    #[error("it asks the same as {earlier}")]
+    Duplicate {
+        /// The earlier rule.
+        earlier: RulePlace,
+    },
+    /// No registered tool has such a name.
+    #[error("`{tool}` matches no registered tool")]
+    UnknownTool {
+        /// The glob.
+        tool: String,
+        /// The registered name that is nearest, if one is near.
+        nearest: Option<String>,
+    },
+    /// An attribute that is not kept with the run: after a resume nobody knows it.
+    #[error("the context attribute `{key}` is not in `context_keys`")]
+    ContextKey {
+        /// The attribute.
+        key: String,
+        /// The listed key that is nearest, if one is near.
+        nearest: Option<String>,
     },
     /// Terms of a question on a rule that asks none.
     #[error("`{key}` is for rules that decide `confirm`")]
@@ -187,6 +299,9 @@ pub enum RuleProblem {
     /// An empty role.
     #[error("an approver role is empty")]
     EmptyRole,
+    /// The requester of a run cannot be kept from answering yet.
+    #[error("`four_eyes` cannot be enforced yet")]
+    FourEyes,
     /// It is not clear which tool an example calls.
     #[error("example {example} does not say which tool it calls")]
     ExampleTool {
@@ -200,6 +315,14 @@ pub enum RuleProblem {
         example: usize,
         /// The tool.
         tool: String,
+    },
+    /// An example that is no call.
+    #[error("example {example} cannot be a call: {why}")]
+    ExampleUnreadable {
+        /// Which example, from 1.
+        example: usize,
+        /// Why not.
+        why: String,
     },
     /// An example does not come out as its author thought.
     #[error("example {example} decides `{found}` by {by}, not `{wanted}`", found = found.as_str(), wanted = wanted.as_str())]
@@ -216,23 +339,38 @@ pub enum RuleProblem {
 }
 
 impl RuleProblem {
-    fn hint(&self) -> Option<&'static str> {
-        match self {
-            RuleProblem::DecidesNothing => Some("add `decide = \"allow\"`, `\"deny\"` or `\"confirm\"`"),
-            RuleProblem::HidesWhen => Some("make it two rules, or use `decide = \"deny\"`"),
-            RuleProblem::Pointer { .. } => Some("a pointer starts with `/`, as in `/amount`"),
-            RuleProblem::Duration { .. } => Some("write a whole number and `ms`, `s`, `m`, `h` or `d`, as in `4h`"),
-            RuleProblem::TwoDurations => Some("keep one of them"),
-            RuleProblem::ExampleTool { .. } => Some("add `tool` to the example"),
-            RuleProblem::Example { .. } => Some("the first rule that matches decides: look at those before"),
+    fn hint(&self) -> Option<String> {
+        let plain = match self {
+            RuleProblem::UnknownTool { nearest: Some(near), .. }
+            | RuleProblem::ContextKey { nearest: Some(near), .. } => {
+                return Some(format!("did you mean `{near}`?"));
+            }
+            RuleProblem::DecidesNothing => "add `decide = \"allow\"`, `\"deny\"` or `\"confirm\"`",
+            RuleProblem::HidesWhen => "make it two rules, or use `decide = \"deny\"`",
+            RuleProblem::Pointer { .. } => "a pointer starts with `/`, as in `/amount`",
+            RuleProblem::Impossible { .. } => "a rule that never matches guards nothing: correct or remove it",
+            RuleProblem::SameSubject { .. } => "put both into one condition",
+            RuleProblem::EmptyOperand { .. } => "use `present = true` for any value",
+            RuleProblem::Path { .. } => "a folder starts with `/` and has no `..`, as in `/srv/data`",
+            RuleProblem::Host { .. } => "write `example.com` or `*.example.com`, without scheme, port and path",
+            RuleProblem::Duplicate { .. } => "the first rule that matches decides: remove one of the two",
+            RuleProblem::UnknownTool { nearest: None, .. } => "register the tool or remove the rule",
+            RuleProblem::ContextKey { nearest: None, .. } => "add it to `context_keys`",
+            RuleProblem::Duration { .. } => "write a whole number and `ms`, `s`, `m`, `h` or `d`, as in `4h`",
+            RuleProblem::TwoDurations => "keep one of them",
+            RuleProblem::TermsWithoutQuestion { .. } => "set `decide = \"confirm\"`, or remove it",
+            RuleProblem::ExampleTool { .. } => "add `tool` to the example",
+            RuleProblem::Example { .. } => "the first rule that matches decides: look at those before",
             RuleProblem::Tool { .. }
             | RuleProblem::NoOperator { .. }
             | RuleProblem::Regex { .. }
-            | RuleProblem::TermsWithoutQuestion { .. }
             | RuleProblem::Quorum { .. }
             | RuleProblem::EmptyRole
-            | RuleProblem::ExampleElsewhere { .. } => None,
-        }
+            | RuleProblem::FourEyes
+            | RuleProblem::ExampleElsewhere { .. }
+            | RuleProblem::ExampleUnreadable { .. } => return None,
+        };
+        Some(plain.to_owned())
     }
 
     /// The engine's own text without its drawing of the pattern.

@@ -8,25 +8,29 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::condition::{NESTING, OPERATORS};
 use super::nearest::nearest;
-use super::spec::OPERATORS;
-use super::{FILE_BYTES_MAX, RulePlace, RuleSpec, Rules, RulesError};
+use super::{FILE_BYTES_MAX, ModeProblem, RulePlace, RuleSpec, Rules, RulesError};
 
 const FILE_KEYS: &[&str] = &["mode", "beside", "rule"];
 const RULE_KEYS: &[&str] = &[
     "tool",
     "name",
     "when",
+    "context",
+    "history",
     "decide",
     "reason",
     "approvers",
     "quorum",
     "expires_in",
     "expires_in_ms",
+    "four_eyes",
     "hide",
     "example",
 ];
-const EXAMPLE_KEYS: &[&str] = &["tool", "arguments", "decides"];
+const HISTORY_KEYS: &[&str] = &["calls", "sum"];
+const EXAMPLE_KEYS: &[&str] = &["tool", "arguments", "context", "past", "decides"];
 
 /// A file as it is written.
 #[derive(Deserialize)]
@@ -40,7 +44,38 @@ struct FileSpec {
     rule: Vec<RuleSpec>,
 }
 
-pub(super) fn load(path: &Path) -> Result<Rules, RulesError> {
+/// A file that was read.
+pub(super) struct Written {
+    pub(super) rules: Rules,
+    pub(super) enforced: Enforced,
+    file: Arc<str>,
+}
+
+/// What is enforced where a file is used.
+pub(super) enum Enforced {
+    /// The file itself.
+    This,
+    /// Another one, by its name, while this one is tried.
+    Beside {
+        name: String,
+        /// The line of the mode.
+        line: usize,
+    },
+}
+
+impl Written {
+    /// The rules, if they are to be enforced.
+    pub(super) fn enforced(self) -> Result<Rules, RulesError> {
+        match self.enforced {
+            Enforced::This => Ok(self.rules),
+            Enforced::Beside { line, .. } => {
+                Err(RulesError::Mode { file: self.file, line, problem: ModeProblem::EnforcesNothing })
+            }
+        }
+    }
+}
+
+pub(super) fn load(path: &Path) -> Result<Written, RulesError> {
     let file: Arc<str> = path.display().to_string().into();
     let read = |cause| RulesError::Read { file: Arc::clone(&file), cause };
     let bytes = std::fs::metadata(path).map_err(read)?.len();
@@ -50,23 +85,25 @@ pub(super) fn load(path: &Path) -> Result<Rules, RulesError> {
     parse(&std::fs::read_to_string(path).map_err(read)?, &file)
 }
 
-pub(super) fn parse(text: &str, file_name: &str) -> Result<Rules, RulesError> {
-    let source = Source { text, file: file_name.into() };
+pub(super) fn parse(text: &str, file_name: &str) -> Result<Written, RulesError> {
+    let source = Source::new(text, file_name);
     let syntax = |error: toml::de::Error| source.syntax(&error);
     let tree = DeTable::parse(text).map_err(syntax)?;
     let lines = source.check_keys(tree.get_ref())?;
     let spec: FileSpec = toml::from_str(text).map_err(syntax)?;
-    source.check_mode(&spec)?;
-    Rules::at(&spec.rule, |rule, example| {
+    let enforced = source.mode(&spec)?;
+    let rules = Rules::at(&spec.rule, |rule, example| {
         let lines = lines.get(rule);
         let line = lines.map(|lines| example.and_then(|number| lines.examples.get(number)).unwrap_or(&lines.rule));
         RulePlace { file: Some(Arc::clone(&source.file)), line: line.copied(), rule: rule + 1 }
-    })
+    })?;
+    Ok(Written { rules, enforced, file: source.file })
 }
 
-struct Source<'a> {
-    text: &'a str,
+struct Source {
     file: Arc<str>,
+    /// Where each line ends.
+    ends: Vec<usize>,
 }
 
 /// Where a rule and its examples are.
@@ -75,10 +112,13 @@ struct RuleLines {
     examples: Vec<usize>,
 }
 
-impl Source<'_> {
+impl Source {
+    fn new(text: &str, file_name: &str) -> Self {
+        Self { file: file_name.into(), ends: text.match_indices('\n').map(|(at, _)| at).collect() }
+    }
+
     fn line(&self, span: &Range<usize>) -> usize {
-        let before = self.text.as_bytes().get(..span.start).unwrap_or(self.text.as_bytes());
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
+        self.ends.partition_point(|end| *end < span.start) + 1
     }
 
     fn syntax(&self, error: &toml::de::Error) -> RulesError {
@@ -86,16 +126,20 @@ impl Source<'_> {
         RulesError::Syntax { file: Arc::clone(&self.file), line, message: error.message().to_owned() }
     }
 
-    fn check_mode(&self, spec: &FileSpec) -> Result<(), RulesError> {
-        let unavailable = |mode: &str, span: &Range<usize>| RulesError::Mode {
-            file: Arc::clone(&self.file),
-            line: self.line(span),
-            mode: mode.to_owned(),
+    fn mode(&self, spec: &FileSpec) -> Result<Enforced, RulesError> {
+        let wrong = |span: Range<usize>, problem| {
+            Err(RulesError::Mode { file: Arc::clone(&self.file), line: self.line(&span), problem })
         };
         match (&spec.mode, &spec.beside) {
-            (Some(mode), _) if mode.get_ref() != "enforce" => Err(unavailable(mode.get_ref(), &mode.span())),
-            (_, Some(beside)) => Err(unavailable("log_only", &beside.span())),
-            _ => Ok(()),
+            (Some(mode), beside) if mode.get_ref() == "log_only" => match beside {
+                Some(beside) => Ok(Enforced::Beside { name: beside.get_ref().clone(), line: self.line(&mode.span()) }),
+                None => wrong(mode.span(), ModeProblem::Alone),
+            },
+            (Some(mode), _) if mode.get_ref() != "enforce" => {
+                wrong(mode.span(), ModeProblem::Unknown { mode: mode.get_ref().clone() })
+            }
+            (_, Some(beside)) => wrong(beside.span(), ModeProblem::Beside),
+            (_, None) => Ok(Enforced::This),
         }
     }
 
@@ -119,14 +163,24 @@ impl Source<'_> {
         Ok(lines)
     }
 
+    /// The operators of every condition of a rule.
     fn check_operators(&self, rule: &DeTable<'_>) -> Result<(), RulesError> {
-        let Some(DeValue::Table(when)) = rule.get("when").map(Spanned::get_ref) else { return Ok(()) };
-        for condition in when.values() {
-            if let DeValue::Table(operators) = condition.get_ref() {
-                self.known(operators, OPERATORS)?;
-            }
+        let history = table(rule, "history");
+        if let Some(history) = history {
+            self.known(history, HISTORY_KEYS)?;
         }
-        Ok(())
+        let places = [table(rule, "when"), table(rule, "context"), history.and_then(|history| table(history, "sum"))];
+        for condition in places.into_iter().flatten().flat_map(DeTable::values) {
+            self.check_condition(condition.get_ref())?;
+        }
+        history.and_then(|history| history.get("calls")).map_or(Ok(()), |calls| self.check_condition(calls.get_ref()))
+    }
+
+    fn check_condition(&self, condition: &DeValue<'_>) -> Result<(), RulesError> {
+        let DeValue::Table(operators) = condition else { return Ok(()) };
+        self.known(operators, OPERATORS)?;
+        let nested = NESTING.iter().filter_map(|operator| operators.get(*operator));
+        nested.map(Spanned::get_ref).try_for_each(|condition| self.check_condition(condition))
     }
 
     /// The first key in the file that is not one of these, not the first in the alphabet.
@@ -139,6 +193,14 @@ impl Source<'_> {
             key: key.get_ref().to_string(),
             nearest: nearest(key.get_ref(), known),
         })
+    }
+}
+
+/// The table of this name, or none if it is not there or no table: then reading it finds what is wrong.
+fn table<'t, 'i>(table: &'t DeTable<'i>, key: &str) -> Option<&'t DeTable<'i>> {
+    match table.get(key).map(Spanned::get_ref) {
+        Some(DeValue::Table(inner)) => Some(inner),
+        _ => None,
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
 use super::decimal::Decimal;
+use super::node::{Node, Opened, Unreadable, all};
 
 /// A value in a rules file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,11 @@ impl Number {
     pub(crate) fn decimal(&self) -> &Decimal {
         &self.decimal
     }
+
+    /// The same for every spelling of the number.
+    pub(crate) fn plain(&self) -> Self {
+        Self { text: self.decimal.to_string().into(), decimal: self.decimal.clone() }
+    }
 }
 
 /// Two spellings of one number are equal.
@@ -66,46 +71,49 @@ impl From<i64> for Number {
     }
 }
 
-/// A value of the arguments, read as far as rules need it. Made once, compared often.
-pub(crate) enum Value<'a> {
-    Number(Decimal),
-    Text(Cow<'a, str>),
-    /// A truth value, nothing, a list or a map.
-    Other(&'a str),
-}
-
-impl<'a> Value<'a> {
-    pub(crate) fn of(raw: &'a RawValue) -> Self {
-        let text = raw.get();
-        match text.as_bytes().first() {
-            Some(b'"') => serde_json::from_str(text).map(Value::Text).unwrap_or(Value::Other(text)),
-            _ => Decimal::parse(text).map(Value::Number).unwrap_or(Value::Other(text)),
-        }
-    }
-}
-
 impl Literal {
-    /// Whether a value of the arguments is this value. `1`, `1.0` and `1e0` are the same number.
-    pub(crate) fn equals(&self, value: &Value<'_>) -> bool {
-        match (self, value) {
-            (Literal::Null, Value::Other(text)) => *text == "null",
-            (Literal::Bool(wanted), Value::Other(text)) => *text == if *wanted { "true" } else { "false" },
-            (Literal::Number(wanted), Value::Number(number)) => wanted.decimal == *number,
-            (Literal::Text(wanted), Value::Text(text)) => text == wanted,
-            (Literal::List(wanted), Value::Other(text)) => {
-                serde_json::from_str::<Vec<&RawValue>>(text).is_ok_and(|found| {
-                    let equal = |(wanted, found): (&Literal, &&RawValue)| wanted.equals(&Value::of(found));
-                    found.len() == wanted.len() && wanted.iter().zip(&found).all(equal)
-                })
+    /// Whether a value is this one. `1`, `1.0` and `1e0` are the same number.
+    pub(crate) fn equals(&self, node: &Node<'_>) -> Result<bool, Unreadable> {
+        // What is large and cannot be equal is not opened for it.
+        if node.is_container() && !matches!(self, Literal::List(_) | Literal::Map(_)) {
+            return Ok(false);
+        }
+        Ok(match (self, node.open()?) {
+            (Literal::Null, Opened::Null) => true,
+            (Literal::Bool(wanted), Opened::Bool(found)) => wanted == found,
+            (Literal::Number(wanted), Opened::Number(number)) => wanted.decimal == *number,
+            (Literal::Text(wanted), Opened::Text(text)) => text == wanted,
+            (Literal::List(wanted), Opened::List(found)) => {
+                wanted.len() == found.len() && all(wanted.iter().zip(found), |(wanted, found)| wanted.equals(found))?
             }
-            (Literal::Map(wanted), Value::Other(text)) => serde_json::from_str::<BTreeMap<String, &RawValue>>(text)
-                .is_ok_and(|found| {
-                    let equal = |(name, wanted): (&String, &Literal)| {
-                        found.get(name).is_some_and(|found| wanted.equals(&Value::of(found)))
-                    };
-                    found.len() == wanted.len() && wanted.iter().all(equal)
-                }),
-            _ => false,
+            (Literal::Map(wanted), Opened::Map(found)) => {
+                // Both are in the order of their names.
+                let same_name = |((wanted, _), (found, _)): ((&String, _), &(Cow<'_, str>, _))| found == wanted;
+                wanted.len() == found.len()
+                    && wanted.iter().zip(found).all(same_name)
+                    && all(wanted.values().zip(found), |(wanted, (_, found))| wanted.equals(found))?
+            }
+            (
+                Literal::Null
+                | Literal::Bool(_)
+                | Literal::Number(_)
+                | Literal::Text(_)
+                | Literal::List(_)
+                | Literal::Map(_),
+                _,
+            ) => false,
+        })
+    }
+
+    /// The same for every spelling of the numbers in it.
+    pub(crate) fn plain(&self) -> Self {
+        match self {
+            Literal::Number(number) => Literal::Number(number.plain()),
+            Literal::List(items) => Literal::List(items.iter().map(Literal::plain).collect()),
+            Literal::Map(entries) => {
+                Literal::Map(entries.iter().map(|(name, value)| (name.clone(), value.plain())).collect())
+            }
+            Literal::Null | Literal::Bool(_) | Literal::Text(_) => self.clone(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which of the known words was meant.
 
 /// The known word that is nearest to what was written, if one is near.
-pub(crate) fn nearest(written: &str, known: &[&'static str]) -> Option<&'static str> {
+pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let near = known.iter().map(|word| (distance(written, word), *word)).min()?;
     // A third of the letters may be wrong, and one always.
     let allowed = (written.len().max(near.1.len()) / 3).max(1);

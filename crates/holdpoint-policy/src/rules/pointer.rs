@@ -1,13 +1,11 @@
-//! JSON pointers (RFC 6901) into the arguments of a call.
+//! JSON pointers (RFC 6901) into the arguments of a call and the attributes of a context.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use super::node::{Node, Opened, Unreadable};
 
-/// Where in the arguments to look.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where to look.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pointer {
     tokens: Vec<Box<str>>,
 }
@@ -22,24 +20,47 @@ impl Pointer {
         Some(Self { tokens })
     }
 
-    /// The value there, exactly as it is written. Nothing when the arguments have no such place.
-    ///
-    /// Goes level by level and reads no number on the way: one that no machine type can hold must not be in the way.
-    pub(crate) fn find<'a>(&self, json: &'a str) -> Result<Option<&'a RawValue>, serde_json::Error> {
-        let mut value: &RawValue = serde_json::from_str(json)?;
+    /// The member of this name, whatever letters it has.
+    pub(crate) fn member(name: &str) -> Self {
+        Self { tokens: vec![name.into()] }
+    }
+
+    /// The first name on the way, if it leads anywhere.
+    pub(crate) fn first(&self) -> Option<&str> {
+        self.tokens.first().map(|token| &**token)
+    }
+
+    /// The name that it leads to, if it is one step.
+    pub(crate) fn only(&self) -> Option<&str> {
+        match &*self.tokens {
+            [name] => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The value there. Nothing when there is no such place.
+    pub(crate) fn find<'n, 'a>(&self, root: &'n Node<'a>) -> Result<Option<&'n Node<'a>>, Unreadable> {
+        let mut node = root;
         for token in &self.tokens {
-            let mut reader = serde_json::Deserializer::from_str(value.get());
-            let inner = match value.get().as_bytes().first() {
-                Some(b'{') => reader.deserialize_map(Member(token))?,
-                Some(b'[') => reader.deserialize_seq(Element(index(token)))?,
-                _ => None,
+            let inner = match node.open()? {
+                Opened::Map(members) => {
+                    members.binary_search_by(|(name, _)| (**name).cmp(token)).ok().map(|place| &members[place].1)
+                }
+                Opened::List(items) => index(token).and_then(|place| items.get(place)),
+                Opened::Null | Opened::Bool(_) | Opened::Number(_) | Opened::Text(_) => None,
             };
             match inner {
-                Some(inner) => value = inner,
+                Some(inner) => node = inner,
                 None => return Ok(None),
             }
         }
-        Ok(Some(value))
+        Ok(Some(node))
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tokens.iter().try_for_each(|token| write!(f, "/{}", token.replace('~', "~0").replace('/', "~1")))
     }
 }
 
@@ -64,77 +85,4 @@ fn index(token: &str) -> Option<usize> {
     let canonical = token == "0" || !token.starts_with('0');
     let digits = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit());
     if canonical && digits { token.parse().ok() } else { None }
-}
-
-/// Finds one value of an object.
-struct Member<'t>(&'t str);
-
-impl<'de> Visitor<'de> for Member<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(Name(name)) = entries.next_key()? {
-            if name == self.0 {
-                found = Some(entries.next_value()?);
-            } else {
-                entries.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Finds one value of a list.
-struct Element(Option<usize>);
-
-impl<'de> Visitor<'de> for Element {
-    type Value = Option<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        let mut place = 0;
-        while let Some(item) = items.next_element::<&RawValue>()? {
-            if Some(place) == self.0 {
-                found = Some(item);
-            }
-            place += 1;
-        }
-        Ok(found)
-    }
-}
-
-/// A name that is copied only if it has escapes.
-struct Name<'de>(Cow<'de, str>);
-
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(NameVisitor).map(Name)
-    }
-}
-
-struct NameVisitor;
-
-impl<'de> Visitor<'de> for NameVisitor {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
 }

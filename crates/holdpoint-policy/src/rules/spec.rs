@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use holdpoint_core::Decision;
 use serde::Deserialize;
-use serde::de::{self, Deserializer};
 
-use super::nearest::did_you_mean;
-use super::{Literal, Number};
+use super::{Condition, Literal};
 
 /// One rule. See [`crate::Rules`] for what the fields mean together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -20,6 +19,13 @@ pub struct RuleSpec {
     /// JSON pointers into the arguments with what must be there. All of them must hold.
     #[serde(default)]
     pub when: BTreeMap<String, Condition>,
+    /// What must be true of who asks: `actor`, `tenant`, `roles`, names of attributes, or JSON pointers into them. All of
+    /// it must hold.
+    #[serde(default)]
+    pub context: BTreeMap<String, Condition>,
+    /// What must be true of the run so far.
+    #[serde(default)]
+    pub history: HistorySpec,
     /// What follows. Must be there unless the rule hides.
     #[serde(default)]
     pub decide: Option<Decide>,
@@ -38,6 +44,9 @@ pub struct RuleSpec {
     /// The same in milliseconds.
     #[serde(default)]
     pub expires_in_ms: Option<u64>,
+    /// Whether whoever started the run may not answer. Only with `confirm`.
+    #[serde(default)]
+    pub four_eyes: bool,
     /// Whether the tools are kept from the model.
     #[serde(default)]
     pub hide: bool,
@@ -53,6 +62,26 @@ impl RuleSpec {
     }
 }
 
+/// What must be true of the earlier calls of the same tool in the same run, as far as they were let through.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HistorySpec {
+    /// How many they are. The call that is asked about does not count.
+    #[serde(default)]
+    pub calls: Option<Condition>,
+    /// JSON pointers into the arguments with what the sum of the numbers there must be: those of the earlier calls and
+    /// that of the call that is asked about.
+    #[serde(default)]
+    pub sum: BTreeMap<String, Condition>,
+}
+
+impl HistorySpec {
+    /// Whether it asks nothing.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_none() && self.sum.is_empty()
+    }
+}
+
 /// A call, and what all the rules together decide about it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,12 +92,18 @@ pub struct ExampleSpec {
     /// The arguments of the call. None if absent.
     #[serde(default)]
     pub arguments: BTreeMap<String, Literal>,
+    /// Who asks, with the names that rules use: `actor`, `tenant`, `roles` and attributes. Nobody in particular if absent.
+    #[serde(default)]
+    pub context: BTreeMap<String, Literal>,
+    /// The arguments of earlier calls of the tool that were let through.
+    #[serde(default)]
+    pub past: Vec<BTreeMap<String, Literal>>,
     /// What must follow.
     pub decides: Decide,
 }
 
 /// What follows when a rule matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decide {
     /// The call may run.
@@ -80,6 +115,15 @@ pub enum Decide {
 }
 
 impl Decide {
+    /// What a decision says, without its reasons.
+    pub fn of(decision: &Decision) -> Self {
+        match decision {
+            Decision::Allow(_) => Decide::Allow,
+            Decision::Deny(_) => Decide::Deny,
+            Decision::Confirm(..) => Decide::Confirm,
+        }
+    }
+
     /// Its stable name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -87,75 +131,5 @@ impl Decide {
             Decide::Deny => "deny",
             Decide::Confirm => "confirm",
         }
-    }
-}
-
-/// What must be true of a value in the arguments: everything that is given here. A value that is absent meets no
-/// condition.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Condition {
-    /// It is this.
-    pub eq: Option<Literal>,
-    /// It is there and not this.
-    pub ne: Option<Literal>,
-    /// It is a number above this one.
-    pub gt: Option<Number>,
-    /// It is a number not below this one.
-    pub gte: Option<Number>,
-    /// It is a number below this one.
-    pub lt: Option<Number>,
-    /// It is a number not above this one.
-    pub lte: Option<Number>,
-    /// It is one of these.
-    pub one_of: Option<Vec<Literal>>,
-    /// It is a text in which this regular expression is found.
-    pub matches: Option<String>,
-}
-
-/// What may stand in a condition.
-pub(crate) const OPERATORS: &[&str] = &["gt", "gte", "lt", "lte", "eq", "ne", "in", "matches"];
-
-impl Condition {
-    /// The value must be this.
-    pub fn equal_to(literal: Literal) -> Self {
-        Self { eq: Some(literal), ..Self::default() }
-    }
-
-    fn set(&mut self, operator: &str, operand: Literal) -> Result<(), String> {
-        match (operator, operand) {
-            ("eq", operand) => self.eq = Some(operand),
-            ("ne", operand) => self.ne = Some(operand),
-            ("gt", Literal::Number(bound)) => self.gt = Some(bound),
-            ("gte", Literal::Number(bound)) => self.gte = Some(bound),
-            ("lt", Literal::Number(bound)) => self.lt = Some(bound),
-            ("lte", Literal::Number(bound)) => self.lte = Some(bound),
-            ("in", Literal::List(operands)) => self.one_of = Some(operands),
-            ("matches", Literal::Text(pattern)) => self.matches = Some(pattern),
-            ("gt" | "gte" | "lt" | "lte", _) => return Err(format!("`{operator}` needs a number")),
-            ("in", _) => return Err("`in` needs a list".to_owned()),
-            ("matches", _) => return Err("`matches` needs a text".to_owned()),
-            (unknown, _) => {
-                return Err(format!("unknown operator `{unknown}`{}", did_you_mean(unknown, OPERATORS)));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A map is operators, everything else is the value itself. A value that is a map is written `{eq = {…}}`.
-impl<'de> Deserialize<'de> for Condition {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let operators = match Literal::deserialize(deserializer)? {
-            Literal::Map(operators) => operators,
-            literal => return Ok(Condition::equal_to(literal)),
-        };
-        if operators.is_empty() {
-            return Err(de::Error::custom("a condition needs an operator"));
-        }
-        let mut condition = Condition::default();
-        for (operator, operand) in operators {
-            condition.set(&operator, operand).map_err(de::Error::custom)?;
-        }
-        Ok(condition)
     }
 }

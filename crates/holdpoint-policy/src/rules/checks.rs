@@ -1,0 +1,78 @@
+//! What can be said against rules that are good in themselves.
+
+use std::collections::HashMap;
+
+use holdpoint_core::ToolName;
+
+use super::compiled::CompiledRule;
+use super::nearest::nearest;
+use super::{RuleProblem, RuleWarning, Rules, RulesError};
+
+impl Rules {
+    /// The rules that never decide, because an earlier one plainly decides all that they are about.
+    pub fn warnings(&self) -> Vec<RuleWarning> {
+        let mut about = HashMap::<&str, Vec<u32>>::new();
+        let mut globs = Vec::new();
+        let mut warnings = Vec::new();
+        for (number, rule) in (0_u32..).zip(&self.rules) {
+            let earlier = match rule.tool.names().and_then(<[_]>::first) {
+                Some(name) => about.entry(name).or_insert_with(|| self.index.about(name)),
+                None => {
+                    globs.push(number);
+                    &mut globs
+                }
+            };
+            let mut earlier = earlier.iter().take_while(|known| **known < number).map(|known| self.rule(*known));
+            if let Some(by) = earlier.find(|earlier| earlier.covers(rule)) {
+                let (place, name) = (rule.place.clone(), rule.name.clone());
+                warnings.push(RuleWarning { place, name, by: by.place.clone(), by_name: by.name.clone() });
+            }
+        }
+        warnings
+    }
+
+    /// Whether every rule is about a registered tool.
+    ///
+    /// # Errors
+    /// The first rule whose glob matches none of them, with the name that is nearest.
+    pub fn check_tools(&self, tools: &[ToolName]) -> Result<(), RulesError> {
+        let names: Vec<&str> = tools.iter().map(ToolName::as_str).collect();
+        for rule in &self.rules {
+            if !names.iter().any(|name| rule.tool.matches(name)) {
+                let tool = rule.tool.text().to_owned();
+                let nearest = nearest(&tool, &names).map(str::to_owned);
+                return Err(rule.wrong(RuleProblem::UnknownTool { tool, nearest }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the rules read only attributes of the context that are kept with a run. Who asks, for whom and in which
+    /// roles can always be read.
+    ///
+    /// # Errors
+    /// The first rule that reads another attribute, with the key that is nearest.
+    pub fn check_context_keys(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<(), RulesError> {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
+        for rule in &self.rules {
+            for key in rule.conditions.iter().filter_map(|asked| asked.subject.attribute()) {
+                if !keys.contains(&key) {
+                    let nearest = nearest(key, &keys).map(str::to_owned);
+                    return Err(rule.wrong(RuleProblem::ContextKey { key: key.to_owned(), nearest }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn rule(&self, number: u32) -> &CompiledRule {
+        &self.rules[number as usize]
+    }
+}
+
+impl CompiledRule {
+    fn wrong(&self, problem: RuleProblem) -> RulesError {
+        RulesError::Rule { place: self.place.clone(), problem }
+    }
+}

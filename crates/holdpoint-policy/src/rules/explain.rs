@@ -1,0 +1,243 @@
+//! Why a call gets its decision.
+
+use std::fmt;
+
+use holdpoint_core::{Decision, Ground};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::compiled::{Asked, CompiledRule};
+use super::facts::{Facts, Seen, Subject, Trouble};
+use super::node::{Node, Opened, Unreadable};
+use super::operator::Test;
+use super::{Decide, Literal, NO_RULE, Rules};
+use crate::AuthorizeRequest;
+
+/// What an explanation tells of the values that it saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// Their types and sizes: it may be shown to anyone.
+    Types,
+    /// The values themselves. It must not be logged.
+    Values,
+}
+
+/// Which rule decides about a call, why, and why the rules before it did not.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The registered name.
+    pub tool: String,
+    /// Which rules.
+    pub version: String,
+    /// What follows: `allow`, `deny` or `confirm`.
+    pub decides: &'static str,
+    /// Why, in the words of the rule.
+    pub reason: Option<String>,
+    /// Why the rules could not decide, if they could not. Then the call is denied.
+    pub problem: Option<String>,
+    /// The rule that decides, or that could not. None if no rule matches.
+    pub rule: Option<ExplainedRule>,
+    /// The rules before it that are about the tool, each with its conditions up to the one that did not hold.
+    pub passed_over: Vec<ExplainedRule>,
+    /// How many rules are about other tools only.
+    pub elsewhere: usize,
+}
+
+/// A rule that was looked at.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ExplainedRule {
+    /// The number of the rule, from 1.
+    pub rule: usize,
+    /// What the audit calls it.
+    pub name: String,
+    /// The file, if it is from one.
+    pub file: Option<String>,
+    /// Its line, from 1.
+    pub line: Option<usize>,
+    /// What it decides when it matches.
+    pub decides: &'static str,
+    /// Its conditions, as far as they were looked at.
+    pub conditions: Vec<ExplainedCondition>,
+}
+
+/// One operator of a condition, and what it met.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ExplainedCondition {
+    /// What it is about: `arguments`, `context` or `history`.
+    pub on: &'static str,
+    /// Where in it.
+    pub at: String,
+    /// The operator with its operand, as the rule has them.
+    pub wants: Box<RawValue>,
+    /// What was there.
+    pub saw: Saw,
+    /// The value itself, if values were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Box<RawValue>>,
+    /// Whether it held.
+    pub held: bool,
+}
+
+/// The outside of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Saw {
+    /// `absent`, `null`, `bool`, `number`, `text`, `list`, `object` or `unreadable`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The number of characters, items or members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub len: Option<usize>,
+}
+
+impl fmt::Display for Saw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.len {
+            Some(len) => write!(f, "{}({len})", self.kind),
+            None => f.write_str(self.kind),
+        }
+    }
+}
+
+impl Explanation {
+    /// Its stable JSON form. Numbers are as they were written.
+    pub fn to_json(&self) -> String {
+        // Writing to memory does not fail, and nothing of it refuses to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Rules {
+    /// Says which rule decides about a call and why. It decides exactly as [`crate::Policy::authorize`] does.
+    pub fn explain(&self, request: &AuthorizeRequest<'_>, show: Show) -> Explanation {
+        let facts = Facts::of(request);
+        let about = self.index.about(facts.tool());
+        let mut explanation = Explanation {
+            tool: facts.tool().to_owned(),
+            version: self.version.to_string(),
+            decides: Decide::Deny.as_str(),
+            reason: Some(NO_RULE.to_owned()),
+            problem: None,
+            rule: None,
+            passed_over: Vec::new(),
+            elsewhere: self.rules.len() - about.len(),
+        };
+        for number in about {
+            let rule = self.rule(number);
+            let mut explained = rule.explained();
+            match rule.look_at(&facts, show, &mut explained.conditions) {
+                Ok(false) => {
+                    explanation.passed_over.push(explained);
+                    continue;
+                }
+                Ok(true) => explanation.decided(&rule.decision),
+                Err(trouble) => {
+                    explanation.reason = None;
+                    explanation.problem = Some(trouble.to_string());
+                }
+            }
+            explanation.rule = Some(explained);
+            break;
+        }
+        explanation
+    }
+}
+
+impl Explanation {
+    fn decided(&mut self, decision: &Decision) {
+        let Ground { reason, .. } = decision.ground();
+        self.decides = Decide::of(decision).as_str();
+        self.reason = reason.as_deref().map(str::to_owned);
+    }
+}
+
+impl CompiledRule {
+    fn explained(&self) -> ExplainedRule {
+        ExplainedRule {
+            rule: self.place.rule,
+            name: self.name.to_string(),
+            file: self.place.file.as_deref().map(str::to_owned),
+            line: self.place.line,
+            decides: Decide::of(&self.decision).as_str(),
+            conditions: Vec::new(),
+        }
+    }
+
+    /// Whether it matches; writes down what it met on the way.
+    fn look_at(&self, facts: &Facts<'_>, show: Show, met: &mut Vec<ExplainedCondition>) -> Result<bool, Trouble> {
+        for Asked { subject, condition, .. } in &self.conditions {
+            let seen = facts.look(subject)?;
+            let node = seen.as_ref().map(Seen::node);
+            for test in &condition.tests {
+                let held = test.holds(node)?;
+                met.push(explained(subject, test, node, show).held(held));
+                if !held {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl ExplainedCondition {
+    fn held(self, held: bool) -> Self {
+        Self { held, ..self }
+    }
+}
+
+fn explained(subject: &Subject, test: &Test, node: Option<&Node<'_>>, show: Show) -> ExplainedCondition {
+    let wants = Literal::Map([(test.operator.to_owned(), Literal::clone(&test.operand))].into());
+    let value = match show {
+        Show::Types => None,
+        Show::Values => node.and_then(|node| literal_of(node).ok()).map(|literal| raw(&literal)),
+    };
+    ExplainedCondition {
+        on: subject.part(),
+        at: subject.to_string(),
+        wants: raw(&wants),
+        saw: Saw::of(node),
+        value,
+        held: false,
+    }
+}
+
+/// JSON text as it is. What a rule or a call wrote is JSON.
+fn raw(literal: &Literal) -> Box<RawValue> {
+    RawValue::from_string(literal.to_json()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+impl Saw {
+    fn of(node: Option<&Node<'_>>) -> Self {
+        let Some(node) = node else { return Self { kind: "absent", len: None } };
+        let (kind, len) = match node.open() {
+            Ok(Opened::Null) => ("null", None),
+            Ok(Opened::Bool(_)) => ("bool", None),
+            Ok(Opened::Number(_)) => ("number", None),
+            Ok(Opened::Text(text)) => ("text", Some(text.chars().count())),
+            Ok(Opened::List(items)) => ("list", Some(items.len())),
+            Ok(Opened::Map(members)) => ("object", Some(members.len())),
+            Err(_) => ("unreadable", None),
+        };
+        Self { kind, len }
+    }
+}
+
+fn literal_of(node: &Node<'_>) -> Result<Literal, Unreadable> {
+    Ok(match node.open()? {
+        Opened::Null => Literal::Null,
+        Opened::Bool(value) => Literal::Bool(*value),
+        Opened::Number(number) => super::Number::parse(&number.to_string()).map_or(Literal::Null, Literal::Number),
+        Opened::Text(text) => Literal::Text(text.clone().into_owned()),
+        Opened::List(items) => Literal::List(items.iter().map(literal_of).collect::<Result<_, _>>()?),
+        Opened::Map(members) => Literal::Map(
+            members
+                .iter()
+                .map(|(name, node)| Ok((name.clone().into_owned(), literal_of(node)?)))
+                .collect::<Result<_, Unreadable>>()?,
+        ),
+    })
+}

@@ -1,0 +1,135 @@
+//! A file of rules with its mode.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdpoint_codec::Context;
+use holdpoint_core::{Decision, ToolName};
+use holdpoint_tools::ToolDefinition;
+
+use super::file::{self, Enforced};
+use super::{Decide, Rules, RulesError};
+use crate::{AuthorizeRequest, Judgement, Policy, PolicyError, PolicyVersion, Shadow};
+
+/// Whether the rules of a file hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// They do.
+    Enforce,
+    /// They are tried: those of another file hold, and what these would have decided is recorded.
+    LogOnly,
+}
+
+impl Mode {
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Enforce => "enforce",
+            Mode::LogOnly => "log_only",
+        }
+    }
+}
+
+/// A policy from a file with either mode.
+///
+/// With `mode = "log_only"` the file names another one, `beside`, which is enforced in every respect. What the rules of
+/// the file itself would have decided comes back as the [`Shadow`] of a [`Judgement`] and changes nothing, even if they
+/// cannot decide.
+#[derive(Debug)]
+pub struct RulesFile {
+    written: Rules,
+    beside: Option<Rules>,
+}
+
+impl RulesFile {
+    /// Reads a file, and the one beside it if there is one; its name is relative to the folder of the first.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, RulesError> {
+        let path = path.as_ref();
+        let written = file::load(path)?;
+        let beside = match &written.enforced {
+            Enforced::This => None,
+            // A policy that is enforced must enforce by itself: so no file can name itself, or go round in a circle.
+            Enforced::Beside { name, .. } => Some(Rules::load(neighbour(path, name))?),
+        };
+        Ok(Self { written: written.rules, beside })
+    }
+
+    /// The rules of the file itself.
+    pub fn written(&self) -> &Rules {
+        &self.written
+    }
+
+    /// The rules that hold.
+    pub fn enforced(&self) -> &Rules {
+        self.beside.as_ref().unwrap_or(&self.written)
+    }
+
+    /// The mode of the file.
+    pub fn mode(&self) -> Mode {
+        if self.beside.is_some() { Mode::LogOnly } else { Mode::Enforce }
+    }
+
+    fn shadow(&self, decision: Result<Decision, PolicyError>) -> Shadow {
+        Shadow { version: Some(self.written.version().clone()), decision: decision.ok() }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Rules> {
+        [Some(&self.written), self.beside.as_ref()].into_iter().flatten()
+    }
+}
+
+fn neighbour(path: &Path, name: &str) -> PathBuf {
+    path.parent().map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
+}
+
+#[async_trait]
+impl Policy for RulesFile {
+    async fn filter(
+        &self,
+        tools: Vec<Arc<ToolDefinition>>,
+        context: &Context,
+    ) -> Result<Vec<Arc<ToolDefinition>>, PolicyError> {
+        self.enforced().filter(tools, context).await
+    }
+
+    /// Whoever asks only for the decision leaves what the other policy would have decided in the operational log.
+    async fn authorize(&self, request: &AuthorizeRequest<'_>) -> Result<Decision, PolicyError> {
+        let Judgement { decision, shadow } = self.judge(request).await?;
+        if let Some(shadow) = shadow {
+            let would = shadow.decision.as_ref().map_or(Decide::Deny, Decide::of);
+            let rule = shadow.decision.as_ref().and_then(|decision| decision.ground().rule.as_deref());
+            let enforced = Decide::of(&decision).as_str();
+            let tool = request.tool.as_str();
+            tracing::info!(tool, enforced, would = would.as_str(), rule, "a policy is tried");
+        }
+        Ok(decision)
+    }
+
+    async fn judge(&self, request: &AuthorizeRequest<'_>) -> Result<Judgement, PolicyError> {
+        let decision = self.enforced().authorize(request).await?;
+        let shadow = match self.mode() {
+            Mode::Enforce => None,
+            Mode::LogOnly => Some(self.shadow(self.written.authorize(request).await)),
+        };
+        Ok(Judgement { decision, shadow })
+    }
+
+    fn needs_history(&self) -> bool {
+        self.all().any(Policy::needs_history)
+    }
+
+    /// That of the rules that hold.
+    fn version(&self) -> Option<PolicyVersion> {
+        Some(self.enforced().version().clone())
+    }
+
+    fn accepts_context_keys(&self, keys: &BTreeSet<Arc<str>>) -> Result<(), PolicyError> {
+        self.all().try_for_each(|rules| rules.accepts_context_keys(keys))
+    }
+
+    fn accepts_tools(&self, tools: &[ToolName]) -> Result<(), PolicyError> {
+        self.all().try_for_each(|rules| rules.accepts_tools(tools))
+    }
+}
