@@ -4,13 +4,13 @@ use holdpoint_core::{CallIndex, CallState, Cancelled, Decision, Event, Input, Re
 
 use crate::disk::Slot;
 use crate::process::{Opening, Process, ProcessId};
-use crate::queue::Guards;
 use crate::tools;
+use crate::transition::Guards;
 use crate::workers::Errand;
 use crate::world::{Faults, World};
 
 /// Something on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Arrival {
     /// Somebody wants something of a run: a process loads it.
     Open(Opening),
@@ -58,8 +58,8 @@ impl World {
                 self.note(|| format!("lost: {} for log {}", opening.input.name(), opening.slot.0));
             }
             Arrival::Open(opening) => self.open(opening),
-            Arrival::Work(errand) if self.faults == Faults::On && self.random.percent(6) => {
-                self.note(|| format!("a worker dies: {errand:?}"));
+            Arrival::Work(errand) if self.faults == Faults::On && errand.may_die() && self.random.percent(6) => {
+                self.note(|| format!("a worker dies: {:?}", errand.lease()));
             }
             Arrival::Work(errand) => self.work(errand),
             Arrival::To(id, word) => self.hear(id, word),

@@ -7,7 +7,7 @@ use holdpoint_core::{Attempt, CallIndex, ContinuationId, Digest, Event, Message,
 
 use crate::disk::{Disk, Slot};
 use crate::history::History;
-use crate::queue::Lease;
+use crate::storage::Lease;
 
 mod counts;
 mod deadlines;

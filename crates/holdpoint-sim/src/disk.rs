@@ -1,6 +1,5 @@
-//! What survives a crash: the encoded events of each run, with a compare-and-swap commit.
+//! What bystanders know of each log: every record that became durable, as it read back.
 
-use holdpoint_core::planted::{self, Bug};
 use holdpoint_core::{Event, Revision, Run, RunId};
 
 use crate::history::History;
@@ -25,9 +24,6 @@ pub(crate) struct Log {
     pub(crate) history: History,
 }
 
-/// The log went on without the committer.
-pub(crate) struct Stale;
-
 impl Disk {
     pub(crate) fn add(&mut self, run: RunId, history: History) -> Slot {
         self.logs.push(Log { records: Vec::new(), shadow: Run::new(run), history });
@@ -46,21 +42,17 @@ impl Disk {
         &mut self.logs[slot.0]
     }
 
-    /// Writes all of it or nothing. Returns the events as they read back.
-    pub(crate) fn commit(&mut self, slot: Slot, at: Revision, events: &[Event]) -> Result<Vec<Event>, Stale> {
+    /// These records became durable. Returns the events that they are.
+    pub(crate) fn append(&mut self, slot: Slot, records: Vec<stored::Record>) -> Vec<Event> {
         let log = &mut self.logs[slot.0];
-        if log.revision() != at && !planted::active(Bug::MergeStale) {
-            return Err(Stale);
-        }
-        let mut written = Vec::with_capacity(events.len());
-        for event in events {
-            let record = stored::write(event);
+        let mut written = Vec::with_capacity(records.len());
+        for record in records {
             let event = stored::read(&record);
             log.shadow.apply(&event);
             log.records.push(record);
             written.push(event);
         }
-        Ok(written)
+        written
     }
 }
 
@@ -69,17 +61,24 @@ impl Log {
         Revision(self.records.len() as u64)
     }
 
+    pub(crate) fn records(&self) -> &[stored::Record] {
+        &self.records
+    }
+
     pub(crate) fn run(&self) -> &Run {
         &self.shadow
     }
 
     /// Reads the first records and makes a run of them.
     pub(crate) fn rebuilt(&self, at: Revision) -> Run {
-        let mut run = Run::new(self.shadow.id().clone());
         let count = usize::try_from(at.0).unwrap_or(usize::MAX);
-        for record in self.records.iter().take(count) {
-            run.apply(&stored::read(record));
-        }
+        self.run_of(self.records.iter().take(count))
+    }
+
+    /// Makes a run of records of this log.
+    pub(crate) fn run_of<'a>(&self, records: impl Iterator<Item = &'a stored::Record>) -> Run {
+        let mut run = Run::new(self.shadow.id().clone());
+        records.for_each(|record| run.apply(&stored::read(record)));
         run
     }
 }

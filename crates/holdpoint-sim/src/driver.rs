@@ -2,16 +2,19 @@
 
 use holdpoint_core::planted::{self, Bug};
 use holdpoint_core::{
-    Attempt, Authorized, CallIndex, Event, Input, Limits, Measured, Outcome, Returned, Settlement, Source, Step,
+    Attempt, Authorized, CallIndex, Event, Input, Limits, Measured, Outcome, Returned, Run, Settlement, Source, Step,
     Target, ToolResult,
 };
+use holdpoint_store::Transition;
 
 use crate::arrivals::{Arrival, Word};
 use crate::checks::{Commit, Seen, StartedTool};
+use crate::disk::Slot;
 use crate::process::{Opening, Process, ProcessId};
-use crate::queue::{Changes, Guards};
 use crate::script::{self, Mood};
+use crate::storage::Refused;
 use crate::tools;
+use crate::transition::{self, Guards};
 use crate::world::{Faults, World};
 
 /// What became of a commit.
@@ -36,7 +39,7 @@ impl World {
     pub(crate) fn open(&mut self, opening: Opening) {
         let id = ProcessId(self.processes_made);
         self.processes_made += 1;
-        let run = self.disk.log(opening.slot).run().clone();
+        let run = self.load(opening.slot);
         let takes_over = matches!(opening.input, Input::Recovered);
         self.note(|| format!("{id:?} opens log {} for `{}`", opening.slot.0, opening.input.name()));
         let mut process = Process::new(id, run, opening.clone());
@@ -122,29 +125,38 @@ impl World {
         }
     }
 
+    /// Reads a run as a process does.
+    fn load(&mut self, slot: Slot) -> Run {
+        let Some(records) = self.storage().load(slot) else { return self.disk.log(slot).run().clone() };
+        let log = self.disk.log(slot);
+        let read = log.run_of(records.iter());
+        self.checks.see(&Seen::Rebuilt { live: log.run(), read: &read }, &self.disk);
+        read
+    }
+
     pub(crate) fn crash(&mut self, process: Process) {
         self.note(|| format!("{:?} dies", process.id));
         self.compare_with_log(&process);
+        self.storage().crash();
     }
 
     fn commit(&mut self, process: &mut Process) -> Fate {
         let fate = if self.faults == Faults::On { self.random.weighted(&[94, 3, 3]) } else { 0 };
         if fate == 1 {
             self.note(|| "the store fails before the commit".to_owned());
+            self.storage().crash();
             return Fate::Unknown;
         }
         let slot = process.slot;
         let found = self.disk.log(slot).revision();
         let based_on = process.conductor.durable();
-        let changes = Changes::between(slot, (self.disk.log(slot).run(), process.run()), self.now);
-        let guards = process.origin.as_ref().map_or(Guards::Any, |opening| opening.guards.clone());
-        if found == based_on && !self.queue.allows(&changes, &guards) {
-            return Fate::LeaseLost;
-        }
-        let Ok(written) = self.disk.commit(slot, based_on, process.conductor.outbox()) else {
-            return Fate::Stale;
+        let transition = self.transition(process);
+        let records = match self.storage().commit(slot, based_on, transition) {
+            Ok(records) => records,
+            Err(Refused::Stale) => return Fate::Stale,
+            Err(Refused::LeaseLost) => return Fate::LeaseLost,
         };
-        for event in &written {
+        for event in &self.disk.append(slot, records) {
             let history = &self.disk.log(slot).history;
             self.checks.see(&Seen::Logged { slot, event, history }, &self.disk);
             if let (Event::Imported(_), Some(import)) = (event, self.imports.get(&slot)) {
@@ -152,17 +164,35 @@ impl World {
             }
             self.disk.log_mut(slot).history.record(event);
         }
-        self.queue.apply(changes);
         let commit = Commit { used: process.uses.clone(), based_on, found };
         self.checks.see(&Seen::Committed { slot, commit: &commit }, &self.disk);
         if fate == 2 {
             self.note(|| "the store fails after the commit".to_owned());
+            self.storage().crash();
             return Fate::Unknown;
         }
         process.conductor.committed();
         process.origin = None;
         process.uses.clear();
         Fate::Done
+    }
+
+    fn transition(&mut self, process: &Process) -> Transition {
+        let transition = transition::transition(&transition::Step {
+            before: self.disk.log(process.slot).run(),
+            after: process.run(),
+            events: process.conductor.outbox(),
+            guards: process.origin.as_ref().map_or(&Guards::Any, |opening| &opening.guards),
+            by: process.id,
+            at: self.now,
+        });
+        if let Some(audit) = &transition.audit
+            && self.random.percent(3)
+        {
+            let text = String::from_utf8_lossy(audit);
+            self.checks.see(&Seen::Printed { what: "an audit row", text: &text }, &self.disk);
+        }
+        transition
     }
 
     /// Somebody else was faster. What the process was opened for is decided again on what is there now.
@@ -235,7 +265,7 @@ impl World {
         self.send(process.id, word(returned));
     }
 
-    fn made_result(&mut self, by: (crate::disk::Slot, holdpoint_core::Turn, CallIndex, Attempt)) -> Returned {
+    fn made_result(&mut self, by: (Slot, holdpoint_core::Turn, CallIndex, Attempt)) -> Returned {
         let serial = self.next_serial();
         self.checks.see(&Seen::ResultMade { serial, by }, &self.disk);
         let result = tools::result(&mut self.random, serial);

@@ -4,24 +4,30 @@
 //! can be made again from it.
 
 mod arrivals;
+mod backing;
 mod checks;
 mod coverage;
 mod disk;
 mod driver;
 mod executor;
 mod history;
+mod model;
 mod people;
 mod probe;
 mod process;
 mod queue;
 mod quiet;
 mod random;
+mod real;
 mod script;
+mod storage;
 mod stored;
 mod tools;
+mod transition;
 mod workers;
 mod world;
 
+pub use backing::{Backing, Layer};
 pub use checks::{CHECKS, Violation};
 pub use coverage::Coverage;
-pub use world::{Report, Tracing, simulate};
+pub use world::{Report, STORE, Tracing, simulate, simulate_on};

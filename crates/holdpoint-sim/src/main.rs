@@ -11,7 +11,8 @@ use std::time::Instant;
 use clap::Parser;
 #[cfg(feature = "planted")]
 use holdpoint_core::planted::{Bug, plant};
-use holdpoint_sim::{Coverage, Report, Tracing, simulate};
+use holdpoint_sim::{Backing, Coverage, Report, Tracing, simulate_on};
+use holdpoint_store::StoreError;
 
 /// Prints a line. Whoever stopped reading does not want the rest.
 macro_rules! say {
@@ -31,6 +32,10 @@ struct Arguments {
     /// How many seeds.
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
+    /// Keeps runs and tasks in a store: `memory`, `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. The model if it is not
+    /// given, which is much faster.
+    #[arg(long)]
+    store: Option<String>,
     /// How many threads; as many as there are cores if it is not given.
     #[arg(long)]
     threads: Option<usize>,
@@ -57,8 +62,20 @@ struct Findings {
     failed: Vec<(u64, Vec<String>)>,
 }
 
+impl Arguments {
+    /// Each thread has its own.
+    fn backing(&self) -> Result<Backing, StoreError> {
+        self.store.as_deref().map_or_else(|| Ok(Backing::model()), Backing::store)
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Err(error) = arguments.backing() {
+        let hint = error.hint().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        say!("error: {error}{hint}");
+        return ExitCode::FAILURE;
+    }
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = if arguments.trace { 1 } else { arguments.threads.unwrap_or(cores).max(1) };
     let began = Instant::now();
@@ -71,12 +88,13 @@ fn main() -> ExitCode {
         arguments.seeds,
         findings.events
     );
+    let store = arguments.store.as_ref().map_or("", |_| " --store STORE");
     for (seed, lines) in findings.failed.iter().take(10) {
         say!("\nseed {seed} failed:");
         for line in lines {
             say!("  {line}");
         }
-        say!("  replay: cargo run --release -p holdpoint-sim -- --from {seed} --seeds 1 --trace");
+        say!("  replay: cargo run --release -p holdpoint-sim -- --from {seed} --seeds 1 --trace{store}");
     }
     if !findings.failed.is_empty() {
         say!("\n{} of {} seeds failed", findings.failed.len(), arguments.seeds);
@@ -103,7 +121,8 @@ fn judge_coverage(coverage: &Coverage, seeds: u64) -> ExitCode {
 }
 
 fn run_all(arguments: &Arguments, threads: usize) -> Findings {
-    const SEEDS_AT_ONCE: u64 = 64;
+    // So few that threads with slow worlds end at about the same time.
+    const SEEDS_AT_ONCE: u64 = 16;
     let next = AtomicU64::new(0);
     let all = Mutex::new(Findings::default());
     thread::scope(|scope| {
@@ -112,13 +131,17 @@ fn run_all(arguments: &Arguments, threads: usize) -> Findings {
                 #[cfg(feature = "planted")]
                 plant(arguments.plant);
                 let mut own = Findings::default();
+                let backing = match arguments.backing() {
+                    Ok(backing) => backing,
+                    Err(error) => panic!("{error}"),
+                };
                 loop {
                     let first = next.fetch_add(SEEDS_AT_ONCE, Ordering::Relaxed);
                     if first >= arguments.seeds {
                         break;
                     }
                     for offset in first..(first + SEEDS_AT_ONCE).min(arguments.seeds) {
-                        run_one(arguments.from.wrapping_add(offset), arguments.trace, &mut own);
+                        run_one(&backing, arguments.from.wrapping_add(offset), arguments.trace, &mut own);
                     }
                 }
                 let mut all = all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -133,9 +156,10 @@ fn run_all(arguments: &Arguments, threads: usize) -> Findings {
     findings
 }
 
-fn run_one(seed: u64, trace: bool, findings: &mut Findings) {
+fn run_one(backing: &Backing, seed: u64, trace: bool, findings: &mut Findings) {
     let tracing = if trace { Tracing::On } else { Tracing::Off };
-    match panic::catch_unwind(|| simulate(seed, tracing)) {
+    // Nothing of a world that panicked is used again.
+    match panic::catch_unwind(panic::AssertUnwindSafe(|| simulate_on(backing, seed, tracing))) {
         Ok(report) => note(seed, &report, findings),
         Err(_) => findings.failed.push((seed, vec!["it panicked".to_owned()])),
     }

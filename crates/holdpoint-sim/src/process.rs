@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use holdpoint_core::{CallIndex, Conductor, ContinuationId, Input, Run};
 
 use crate::disk::Slot;
-use crate::queue::Guards;
+use crate::transition::Guards;
 
 /// One process, which may die at any moment.
 pub(crate) struct Process {

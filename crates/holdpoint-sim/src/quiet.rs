@@ -4,7 +4,9 @@ use holdpoint_core::{Input, PauseReason, Phase};
 
 use crate::checks::Seen;
 use crate::disk::Slot;
+use crate::history::Standing;
 use crate::script;
+use crate::transition::HOLD_MS;
 use crate::world::{Faults, World};
 
 /// More than any small world needs.
@@ -43,12 +45,28 @@ impl World {
                 self.checks.see(&Seen::Stuck { slot }, &self.disk);
             }
         }
+        self.claim_orphans();
         let slots: Vec<Slot> = self.disk.slots().collect();
         let mut helped = false;
         for slot in slots {
             helped |= self.help_run(slot);
         }
         helped || !self.arrivals.is_empty()
+    }
+
+    /// Runs that are to go on and that nobody drives are found once their leases lapsed, and in no other way.
+    fn claim_orphans(&mut self) {
+        let is_driven = |slot: &Slot| self.processes.values().any(|process| process.slot == *slot);
+        let is_orphan = |slot: &Slot| self.disk.log(*slot).history.standing == Standing::Moving && !is_driven(slot);
+        if !self.disk.slots().any(|slot| is_orphan(&slot)) {
+            return;
+        }
+        self.now = self.now.plus_ms(HOLD_MS);
+        let ids: Vec<_> = self.processes.keys().copied().collect();
+        for id in ids {
+            self.renew(id);
+        }
+        self.claim();
     }
 
     /// Returns whether there was something to do.
@@ -62,7 +80,8 @@ impl World {
                 Some(import) => Some(Input::Imported(import.snapshot.clone())),
                 None => Some(script::started(&mut self.random)),
             },
-            Phase::Between | Phase::Working(_) => Some(Input::Recovered),
+            // Whoever claims it takes it over.
+            Phase::Between | Phase::Working(_) => None,
             Phase::Paused(PauseReason::AwaitingToolConfirmation) => self.proper_answers(&run),
             // Workers do it, or somebody brings it by hand.
             Phase::Paused(PauseReason::AwaitingToolResults) if self.random.percent(80) && self.work_off(slot) => {

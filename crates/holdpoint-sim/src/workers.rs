@@ -1,5 +1,6 @@
 //! Workers and whoever watches over them: they lease, start, die, deliver in time or late, and lose what they had.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_codec::tasks::{StoredTask, decode_delivery, decode_task, encode_delivery};
@@ -7,84 +8,150 @@ use holdpoint_core::{
     AfterLoss, Decision, Input, LossCause, Recheck, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
     TasksReturned, task_loss,
 };
+use holdpoint_store::Release;
 
 use crate::arrivals::Arrival;
 use crate::checks::{Seen, StartedTool};
 use crate::disk::Slot;
 use crate::driver::settlement;
-use crate::queue::{Guards, Lease, Place, State};
+use crate::storage::{Grip, Lane, Lease, Leased, Place, State, Task, Wanted};
 use crate::tools;
+use crate::transition::Guards;
 use crate::world::{Faults, World};
 
 /// The shortest lease. Some steps of the world take longer than that.
 const LEASE_MS: u64 = 4_000;
+/// How much longer a lease may be.
+const LEASE_MS_MORE: usize = 12_000;
+/// More tasks than a world has at once.
+const TASKS_MAX: usize = 64;
 
 /// What a worker is about to do.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Errand {
     /// Start a task that it leased.
-    Start(Lease),
+    Start(Leased),
     /// Bring what the tool gave.
     Deliver(Lease, Vec<u8>),
+    /// Bring it once somebody else has the task.
+    Oversleep(Lease, Vec<u8>),
     /// Say that it failed after it had started.
     Fail(Lease),
+}
+
+impl Errand {
+    /// The lease that it is about.
+    pub(crate) fn lease(&self) -> &Lease {
+        match self {
+            Errand::Start(Leased { lease, .. })
+            | Errand::Deliver(lease, _)
+            | Errand::Oversleep(lease, _)
+            | Errand::Fail(lease) => lease,
+        }
+    }
+
+    /// Whether the worker may die instead. One that oversleeps was silent for long enough.
+    pub(crate) fn may_die(&self) -> bool {
+        !matches!(self, Errand::Oversleep(..))
+    }
 }
 
 impl World {
     /// Something happens around the queue.
     pub(crate) fn tend_queue(&mut self) {
-        match self.random.weighted(&[50, 25, 25]) {
-            0 => self.lease_one(),
+        match self.random.weighted(&[45, 35, 20]) {
+            0 => self.lease_some(),
             1 => self.notice_lapsed(),
             _ => {
+                let arrived = self.storage().arrivals();
                 let slots: Vec<Slot> = self.disk.slots().collect();
-                let slot = *self.random.pick(&slots);
+                let anywhere = arrived.is_empty() || self.random.percent(30);
+                let slot = *self.random.pick(if anywhere { &slots } else { &arrived });
                 self.fold(slot);
             }
         }
     }
 
-    fn lease_one(&mut self) {
-        let waiting = self.queue.waiting(self.now);
-        if waiting.is_empty() {
+    /// A worker asks for tasks of one tool, or of all that it knows.
+    fn lease_some(&mut self) {
+        let now = self.now;
+        let waiting = self.storage().tasks().into_iter().filter(|task| task.can_be_leased(now));
+        let lanes: BTreeSet<Lane> = waiting.map(|task| task.lane).collect();
+        let lanes: Vec<Lane> = lanes.into_iter().collect();
+        if lanes.is_empty() {
             return;
         }
-        let place = *self.random.pick(&waiting);
         let worker: Arc<str> = format!("worker_{}", self.random.below(3)).into();
-        self.lease(place, worker);
+        if self.random.percent(15) {
+            return self.lease(worker, lanes, TASKS_MAX);
+        }
+        let lane = self.random.pick(&lanes).clone();
+        let limit = 1 + self.random.below(2);
+        self.lease(worker, vec![lane], limit);
     }
 
-    fn lease(&mut self, place: Place, worker: Arc<str>) {
-        let until = self.now.plus_ms(LEASE_MS + self.random.below(20_000) as u64);
-        let Some(lease) = self.queue.lease(place, worker, (self.now, until)) else { return };
-        self.note(|| format!("{} leases {:?} as attempt {}", lease.worker, lease.place, lease.attempt));
-        self.checks.see(&Seen::TaskLeased(&lease), &self.disk);
-        self.arrivals.push(Arrival::Work(Errand::Start(lease)));
+    fn lease(&mut self, worker: Arc<str>, lanes: Vec<Lane>, limit: usize) {
+        let lease_ms = self.lease_ms();
+        let mut leased = self.storage().lease(&Wanted { worker, lanes, limit, lease_ms });
+        leased.sort_by_key(|leased| leased.lease.place);
+        for leased in leased {
+            self.note(|| format!("leases: {:?}", leased.lease));
+            self.checks.see(&Seen::TaskLeased(&leased.lease), &self.disk);
+            let place = leased.lease.place;
+            self.arrivals.push(Arrival::Work(Errand::Start(leased)));
+            self.wake(place);
+        }
+    }
+
+    /// Whoever had the task before and overslept often brings its result at the worst moment: now.
+    fn wake(&mut self, place: Place) {
+        let sleeps =
+            |arrival: &Arrival| matches!(arrival, Arrival::Work(Errand::Oversleep(lease, _)) if lease.place == place);
+        let Some(sleeper) = self.arrivals.iter().position(sleeps) else { return };
+        if self.faults == Faults::On && self.random.percent(70) {
+            let arrival = self.arrivals.swap_remove(sleeper);
+            if let Arrival::Work(Errand::Oversleep(lease, result)) = arrival {
+                self.deliver_task(lease, result);
+            }
+        }
+    }
+
+    fn lease_ms(&mut self) -> u64 {
+        LEASE_MS + self.random.below(LEASE_MS_MORE) as u64
     }
 
     /// Tasks whose workers are silent are handed out again, or a person is asked.
     fn notice_lapsed(&mut self) {
-        for lease in self.queue.lapsed(self.now) {
-            self.lost(&lease, LossCause::LeaseLapsed);
+        let mut lapsed = self.storage().lapsed();
+        lapsed.sort_by_key(|task| task.place);
+        for task in lapsed {
+            self.lost(&task, LossCause::LeaseLapsed);
         }
     }
 
-    fn lost(&mut self, lease: &Lease, cause: LossCause) {
-        let Some(task) = self.queue.get(&lease.place) else { return };
-        if !matches!(&task.state, State::Leased(current) if current.fence == lease.fence) {
-            return;
+    /// A worker says that it failed.
+    fn fail(&mut self, lease: &Lease) {
+        let task = self.storage().task(lease.place);
+        if let Some(task) = task.filter(|task| task.is_held_under(lease)) {
+            self.lost(&task, LossCause::WorkerFailed);
         }
+    }
+
+    fn lost(&mut self, task: &Task, cause: LossCause) {
+        let Some(lease) = task.leased() else { return };
         let overdue = task.deadline.is_some_and(|deadline| deadline <= self.now);
         let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
             AfterLoss::Retry { delay_ms } if !overdue => {
-                self.note(|| format!("{:?} is handed out again", lease.place));
-                self.queue.retry(lease, self.now.plus_ms(delay_ms));
-                return self.checks.see(&Seen::TaskReleased(lease), &self.disk);
+                if self.storage().release(lease, Release::Retry { delay_ms }) == Grip::Held {
+                    self.note(|| format!("handed out again: {lease:?}"));
+                    self.checks.see(&Seen::TaskReleased(lease), &self.disk);
+                }
+                return;
             }
             AfterLoss::Ask(LossCause::OutOfAttempts) => LossCause::OutOfAttempts,
             AfterLoss::Retry { .. } | AfterLoss::Ask(_) => cause,
         };
-        let Lease { place: (slot, turn, call), fence, attempt, worker, since, .. } = lease.clone();
+        let Lease { place: (slot, turn, call), fence, attempt, worker, since } = lease.clone();
         let input = Input::TaskLost(TaskLost { turn, call, attempt, worker, since, cause });
         self.send_guarded(slot, input, Guards::Leases(vec![(lease.place, fence)]));
     }
@@ -93,19 +160,16 @@ impl World {
     pub(crate) fn fold(&mut self, slot: Slot) {
         let mut tasks = Vec::new();
         let mut leases = Vec::new();
-        let delivered = self.queue.of(slot).filter_map(|(_, task)| match &task.state {
-            State::Delivered(lease, result) => Some((lease.clone(), task.attempts, result.clone())),
-            State::Leased(_) | State::Waiting { .. } => None,
-        });
-        let delivered: Vec<_> = delivered.collect();
-        for (lease, attempt, result) in delivered {
+        for delivered in self.storage().delivered(slot) {
             if self.faults == Faults::On && self.random.percent(15) {
                 continue;
             }
-            let (_, turn, call) = lease.place;
-            let settlement = decode_delivery(&result).expect("a delivery reads back from the bytes written for it");
-            leases.push((lease.place, lease.fence));
-            tasks.push(TaskReturned { turn, call, attempt, worker: lease.worker, since: lease.since, settlement });
+            let Lease { place, fence, worker, since, .. } = delivered.lease;
+            let attempt = delivered.task.attempts;
+            let settlement =
+                decode_delivery(&delivered.result).expect("a delivery reads back from the bytes written for it");
+            leases.push((place, fence));
+            tasks.push(TaskReturned { turn: place.1, call: place.2, attempt, worker, since, settlement });
         }
         if tasks.is_empty() {
             return;
@@ -116,35 +180,48 @@ impl World {
 
     /// A worker goes on.
     pub(crate) fn work(&mut self, errand: Errand) {
+        let faulty = self.faults == Faults::On;
         match errand {
-            Errand::Start(lease) => self.start_task(lease),
+            Errand::Start(leased) => self.start_task(&leased),
             // A slow worker: by the time it delivers, somebody else may have the task.
-            Errand::Deliver(..) if self.faults == Faults::On && self.random.percent(45) => {
+            Errand::Deliver(..) if faulty && self.random.percent(45) => self.arrivals.push(Arrival::Work(errand)),
+            Errand::Oversleep(ref lease, _) if faulty && self.sleeps_on(lease) => {
                 self.arrivals.push(Arrival::Work(errand));
             }
-            Errand::Deliver(lease, result) => self.deliver_task(lease, result),
-            Errand::Fail(lease) => self.lost(&lease, LossCause::WorkerFailed),
+            Errand::Deliver(lease, result) | Errand::Oversleep(lease, result) => self.deliver_task(lease, result),
+            Errand::Fail(lease) => self.fail(&lease),
         }
     }
 
-    fn start_task(&mut self, lease: Lease) {
-        let faulty = self.faults == Faults::On;
-        if faulty && self.random.percent(6) {
-            if self.queue.give_back(&lease, self.now) {
-                self.note(|| format!("{} gives {:?} back", lease.worker, lease.place));
-                self.checks.see(&Seen::TaskReleased(&lease), &self.disk);
+    /// Whether nobody else has the task yet, and somebody still may.
+    fn sleeps_on(&mut self, lease: &Lease) -> bool {
+        let task = self.storage().task(lease.place);
+        let taken = task.as_ref().and_then(Task::lease).is_some_and(|current| current.fence != lease.fence);
+        task.is_some() && !taken && self.random.percent(95)
+    }
+
+    fn start_task(&mut self, leased: &Leased) {
+        let lease = &leased.lease;
+        // Once for each lease. Whoever started does not say later that it did not.
+        if self.begun.contains(&(lease.place, lease.fence)) {
+            return;
+        }
+        if self.faults == Faults::On && self.random.percent(6) {
+            if self.storage().release(lease, Release::Unstarted) == Grip::Held {
+                self.note(|| format!("gives back: {lease:?}"));
+                self.checks.see(&Seen::TaskReleased(lease), &self.disk);
             }
             return;
         }
-        let Some(body) = self.queue.get(&lease.place).map(|task| task.body.clone()) else { return };
-        if !self.queue.begin(&lease) {
+        if !self.storage().task(lease.place).is_some_and(|task| task.is_held_under(lease)) {
             return;
         }
-        let stored = decode_task(&body).expect("a task reads back from the bytes that were written for it");
-        if self.revoked(&lease, &stored) {
+        self.begun.insert((lease.place, lease.fence));
+        let stored = decode_task(&leased.body).expect("a task reads back from the bytes that were written for it");
+        if self.revoked(lease, &stored) {
             return;
         }
-        self.run_task(&lease, &stored);
+        self.run_task(lease, &stored);
     }
 
     /// Policy is asked when a worker is about to start.
@@ -157,7 +234,7 @@ impl World {
         if !matches!(decision, Decision::Deny(_)) {
             return false;
         }
-        let Lease { place: (slot, turn, call), fence, attempt, worker, since, .. } = lease.clone();
+        let Lease { place: (slot, turn, call), fence, attempt, worker, since } = lease.clone();
         let input = Input::TaskRevoked(TaskRevoked { turn, call, attempt, worker, since, decision });
         self.send_guarded(slot, input, Guards::Leases(vec![(lease.place, fence)]));
         true
@@ -177,28 +254,34 @@ impl World {
         self.checks.see(&Seen::TaskStarted(&started), &self.disk);
         let faulty = self.faults == Faults::On;
         if faulty && self.random.percent(20) {
-            let until = self.now.plus_ms(LEASE_MS + self.random.below(20_000) as u64);
-            self.queue.prolong(lease, until);
+            let lease_ms = self.lease_ms();
+            let grip = self.storage().prolong(lease, lease_ms);
+            self.note(|| format!("prolongs: {lease:?}: {grip:?}"));
         }
         let errand = match if faulty { self.random.weighted(&[82, 8, 10]) } else { 0 } {
             0 => {
                 let serial = self.next_serial();
                 self.checks.see(&Seen::ResultMade { serial, by: (slot, turn, call, lease.attempt) }, &self.disk);
                 let made = settlement(tools::result(&mut self.random, serial), Source::External);
-                Errand::Deliver(lease.clone(), encode_delivery(&made))
+                let result = encode_delivery(&made);
+                if faulty && self.is_outsourced && self.random.percent(60) {
+                    Errand::Oversleep(lease.clone(), result)
+                } else {
+                    Errand::Deliver(lease.clone(), result)
+                }
             }
             1 => Errand::Fail(lease.clone()),
-            _ => return self.note(|| format!("{} dies with {:?}", lease.worker, lease.place)),
+            _ => return self.note(|| format!("dies: {lease:?}")),
         };
         self.arrivals.push(Arrival::Work(errand));
     }
 
     fn deliver_task(&mut self, lease: Lease, result: Vec<u8>) {
         let settlement = decode_delivery(&result).expect("a delivery reads back from the bytes written for it");
-        if self.queue.deliver(&lease, result) {
-            return self.note(|| format!("{} delivers {:?}", lease.worker, lease.place));
+        if self.storage().deliver(&lease, result) == Grip::Held {
+            return self.note(|| format!("delivers: {lease:?}"));
         }
-        self.note(|| format!("{} is late with {:?}", lease.worker, lease.place));
+        self.note(|| format!("is late: {lease:?}"));
         let Lease { place: (slot, turn, call), attempt, worker, .. } = lease;
         let late = TaskLate { turn, call, attempt, worker, result: settlement.result };
         self.send_open(slot, Input::TaskLate(Box::new(late)));
@@ -206,23 +289,20 @@ impl World {
 
     /// Without faults: the next thing that workers can do for a run is done. Returns whether there was something.
     pub(crate) fn work_off(&mut self, slot: Slot) -> bool {
-        let first = self.queue.of(slot).next();
-        let Some((place, state, deadline)) = first.map(|(place, task)| (*place, task.state.clone(), task.deadline))
-        else {
-            return false;
-        };
-        match state {
-            State::Delivered(..) => self.fold(slot),
-            State::Leased(lease) => {
-                self.now = self.now.max(lease.until);
-                self.lost(&lease, LossCause::LeaseLapsed);
+        let tasks = self.storage().tasks().into_iter().filter(|task| task.place.0 == slot);
+        let Some(task) = tasks.min_by_key(|task| task.place) else { return false };
+        match task.state {
+            State::Delivered(_) => self.fold(slot),
+            State::Leased { until, .. } => {
+                self.now = self.now.max(until);
+                self.lost(&task, LossCause::LeaseLapsed);
             }
             State::Waiting { available_at } => {
                 self.now = self.now.max(available_at);
-                if deadline.is_some_and(|deadline| deadline <= self.now) {
+                if task.deadline.is_some_and(|deadline| deadline <= self.now) {
                     self.send_open(slot, Input::Elapsed);
                 } else {
-                    self.lease(place, "worker_0".into());
+                    self.lease("worker_0".into(), vec![task.lane], TASKS_MAX);
                 }
             }
         }

@@ -1,22 +1,25 @@
 //! One world: a disk, processes, a clock, and everything that can go wrong, all from one seed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use holdpoint_core::{Cancelled, Input, Run, RunId, Snapshot, Timestamp, ToolResult, Turn};
+use holdpoint_store::{Fence, Hold, OwnerId};
 
 use crate::arrivals::{Arrival, Word};
+use crate::backing::Backing;
 use crate::checks::{Checks, Seen, Violation};
 use crate::coverage::Coverage;
 use crate::disk::{Disk, Slot};
 use crate::history::{History, Standing};
 use crate::process::{Process, ProcessId};
-use crate::queue::Queue;
 use crate::random::Random;
 use crate::script;
+use crate::storage::{Grip, Place, Storage};
 use crate::stored;
 use crate::tools;
+use crate::transition::{self, HOLD_MS};
 
 /// Whether a readable account is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,9 @@ pub struct Report {
     /// How many events became durable.
     pub events: u64,
 }
+
+/// Names what a store itself did not keep, beside the checkers of [`crate::CHECKS`].
+pub const STORE: &str = "store";
 
 /// Whether anything goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,16 +73,27 @@ pub(crate) struct World {
     pub(crate) arrivals: Vec<Arrival>,
     pub(crate) imports: HashMap<Slot, Import>,
     pub(crate) worked: HashMap<(Slot, (Turn, usize)), Arc<ToolResult>>,
-    pub(crate) queue: Queue,
+    /// The leases under which a worker started.
+    pub(crate) begun: HashSet<(Place, Fence)>,
     pub(crate) checks: Checks,
     pub(crate) coverage: Coverage,
+    storage: Box<dyn Storage>,
     serial: u64,
     trace: Option<Vec<String>>,
 }
 
-/// Makes the world of a seed and lets it run to its end.
+/// Makes the world of a seed and lets it run to its end, on the model.
 pub fn simulate(seed: u64, tracing: Tracing) -> Report {
-    let mut world = World::new(seed, tracing);
+    simulate_on(&Backing::model(), seed, tracing)
+}
+
+/// Makes the world of a seed and lets it run to its end, with its runs and tasks kept there. As long as a store does what
+/// the model does, the same seed gives the same world.
+///
+/// # Panics
+/// When the store fails.
+pub fn simulate_on(backing: &Backing, seed: u64, tracing: Tracing) -> Report {
+    let mut world = World::new(backing, seed, tracing);
     // A call that is handed out takes longer to come back.
     let steps = if world.is_outsourced { 120 + world.random.below(200) } else { 30 + world.random.below(170) };
     for _ in 0..steps {
@@ -87,7 +104,7 @@ pub fn simulate(seed: u64, tracing: Tracing) -> Report {
 }
 
 impl World {
-    fn new(seed: u64, tracing: Tracing) -> Self {
+    fn new(backing: &Backing, seed: u64, tracing: Tracing) -> Self {
         let mut world = Self {
             random: Random::from_seed(seed),
             now: Timestamp(1_000_000_000),
@@ -99,13 +116,14 @@ impl World {
             arrivals: Vec::new(),
             imports: HashMap::new(),
             worked: HashMap::new(),
-            queue: Queue::default(),
+            begun: HashSet::new(),
+            storage: backing.storage(),
             checks: Checks::new(),
             coverage: Coverage::default(),
             serial: 1,
             trace: (tracing == Tracing::On).then(Vec::new),
         };
-        world.is_outsourced = world.random.percent(40);
+        world.is_outsourced = world.random.percent(50);
         let runs = if world.random.percent(35) { 2 } else { 1 };
         for number in 0..runs {
             let slot = world.disk.add(RunId::new(format!("run_{number}")), History::default());
@@ -115,7 +133,10 @@ impl World {
         world
     }
 
-    fn report(self) -> Report {
+    fn report(mut self) -> Report {
+        for detail in self.storage.disagreements(&self.disk) {
+            self.checks.violations.push(Violation { check: STORE, detail });
+        }
         let events = self.disk.slots().map(|slot| self.disk.log(slot).revision().0).sum();
         Report {
             violations: self.checks.violations,
@@ -123,6 +144,12 @@ impl World {
             trace: self.trace.unwrap_or_default(),
             events,
         }
+    }
+
+    /// What is durable, at this moment.
+    pub(crate) fn storage(&mut self) -> &mut dyn Storage {
+        self.storage.set_clock(self.now);
+        &mut *self.storage
     }
 
     pub(crate) fn next_serial(&mut self) -> u64 {
@@ -153,11 +180,11 @@ impl World {
         let slots: Vec<Slot> = self.disk.slots().collect();
         let slot = *self.random.pick(&slots);
         let (by_hand, queue) = if self.is_outsourced { (2, 90) } else { (10, 10) };
-        match self.random.weighted(&[120, 18, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, queue]) {
+        match self.random.weighted(&[120, 18, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, 12, queue]) {
             0 => self.deliver(),
             1 => self.send_answers(slot),
             2 => self.send_results(slot),
-            3 => self.send_open(slot, Input::Elapsed),
+            3 => self.send_elapsed(slot),
             4 => self.now = self.now.plus_ms(61_000),
             5 => self.send_cancel(slot),
             6 => self.send_retry(slot),
@@ -165,6 +192,7 @@ impl World {
             8 => self.kill_one(),
             9 => self.send_import(slot),
             10 => self.probe(slot),
+            11 => self.renew_one(),
             _ => self.tend_queue(),
         }
     }
@@ -206,12 +234,55 @@ impl World {
         }
     }
 
+    /// Time passed for the runs that wait for it, or somebody only thinks so.
+    fn send_elapsed(&mut self, slot: Slot) {
+        if self.random.percent(50) {
+            return self.send_open(slot, Input::Elapsed);
+        }
+        for due in self.storage().due() {
+            self.note(|| format!("log {} is due", due.0));
+            self.send_open(due, Input::Elapsed);
+        }
+    }
+
     /// The lease of the holder lapsed, or it only seems so.
     fn send_takeover(&mut self, slot: Slot) {
+        if self.random.percent(60) {
+            return self.claim();
+        }
         let is_held = self.processes.values().any(|process| process.slot == slot);
         if !is_held || self.random.percent(25) {
             self.send_open(slot, Input::Recovered);
         }
+    }
+
+    /// Somebody looks for runs that nobody holds, and takes them over.
+    pub(crate) fn claim(&mut self) {
+        let hold = Hold { owner: OwnerId::new("keeper"), lease_ms: HOLD_MS };
+        for slot in self.storage().claim(&hold) {
+            self.note(|| format!("log {} is claimed", slot.0));
+            self.send_open(slot, Input::Recovered);
+        }
+    }
+
+    /// A process says that it still holds its run, and may learn that it does not.
+    fn renew_one(&mut self) {
+        let ids: Vec<ProcessId> = self.processes.keys().copied().collect();
+        if ids.is_empty() {
+            return;
+        }
+        let id = *self.random.pick(&ids);
+        if self.renew(id) == Grip::Lost && self.random.percent(50) {
+            self.note(|| format!("{id:?} gives up"));
+            self.processes.remove(&id);
+        }
+    }
+
+    pub(crate) fn renew(&mut self, id: ProcessId) -> Grip {
+        let Some(slot) = self.processes.get(&id).map(|process| process.slot) else { return Grip::Lost };
+        let grip = self.storage().renew(slot, &transition::hold(id));
+        self.note(|| format!("{id:?} renews: {grip:?}"));
+        grip
     }
 
     fn kill_one(&mut self) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Check, Disk, Seen};
 use crate::history::CallHistory;
-use crate::queue::{Lease, Place};
+use crate::storage::{Lease, Place};
 use holdpoint_core::{Event, Turn};
 
 #[derive(Default)]

@@ -1,0 +1,108 @@
+//! What a process writes: its events, what is true of the run afterwards, and what that does to the queue.
+
+use std::collections::BTreeMap;
+
+use holdpoint_codec::audit;
+use holdpoint_codec::tasks::encode_task;
+use holdpoint_core::{Attempt, CallIndex, CallState, Event, Run, Status, Timestamp, Turn};
+use holdpoint_store::{Fence, HeadUpdate, Hold, OwnerId, TaskChange, TaskGuard, TaskOpening, Transition};
+
+use crate::process::ProcessId;
+use crate::storage::Place;
+use crate::stored;
+
+/// How long a process holds a run without renewing. Some steps of the world take a third of it.
+pub(crate) const HOLD_MS: u64 = 10_000;
+
+/// What must be true of the tasks that a commit closes.
+#[derive(Clone, Debug)]
+pub(crate) enum Guards {
+    Any,
+    /// Nobody has them.
+    Waiting,
+    /// These leases are the current ones; about other tasks nothing is said.
+    Leases(Vec<(Place, Fence)>),
+}
+
+/// What a commit is made of.
+pub(crate) struct Step<'a> {
+    /// The run as it was durable.
+    pub(crate) before: &'a Run,
+    /// The run as it will be.
+    pub(crate) after: &'a Run,
+    pub(crate) events: &'a [Event],
+    pub(crate) guards: &'a Guards,
+    pub(crate) by: ProcessId,
+    pub(crate) at: Timestamp,
+}
+
+/// Says who holds a run.
+pub(crate) fn hold(by: ProcessId) -> Hold {
+    Hold { owner: OwnerId::new(format!("process_{}", by.0)), lease_ms: HOLD_MS }
+}
+
+/// The whole of a commit.
+pub(crate) fn transition(step: &Step<'_>) -> Transition {
+    let run = step.after;
+    let head = HeadUpdate {
+        status: run.status(),
+        agent: run.agent().cloned(),
+        tenant: run.actor().tenant.clone(),
+        continuation: run.continuation(),
+        deadline: run.next_deadline(),
+    };
+    let records = step.events.iter().map(stored::write).collect();
+    let mut transition = Transition::new(records, head, step.at);
+    transition.hold = (run.status() == Status::Running).then(|| hold(step.by));
+    transition.tasks = changes(step);
+    transition.audit = audit::encode(run, step.events, step.at);
+    transition
+}
+
+fn changes(step: &Step<'_>) -> Vec<TaskChange> {
+    let (out, stays) = (deferred(step.before), deferred(step.after));
+    let closed = out.iter().filter(|(call, attempt)| stays.get(call) != Some(attempt));
+    let closed = closed.map(|((turn, index), _)| {
+        let guard = step.guards.of((*turn, *index));
+        TaskChange::Close { turn: *turn, index: *index, guard }
+    });
+    let opened = stays.iter().filter(|(call, attempt)| out.get(call) != Some(attempt));
+    let opened = opened.filter_map(|((_, index), attempt)| opening(step.after, (*index, *attempt)));
+    closed.chain(opened.map(|opening| TaskChange::Open(Box::new(opening)))).collect()
+}
+
+/// The calls that are out.
+pub(crate) fn deferred(run: &Run) -> BTreeMap<(Turn, CallIndex), Attempt> {
+    let out = run.deferred().map(|(index, call)| ((run.turn(), index), call.attempts));
+    out.collect()
+}
+
+fn opening(run: &Run, (index, attempt): (CallIndex, Attempt)) -> Option<TaskOpening> {
+    let call = run.call(index)?;
+    let CallState::Deferred { deadline, .. } = call.state else { return None };
+    let tool = call.tool.as_ref()?;
+    let before = attempt.0.saturating_sub(1);
+    Some(TaskOpening {
+        turn: run.turn(),
+        index,
+        tool: tool.name.clone(),
+        attempts: Attempt(before),
+        attempts_max: Attempt(before + run.settings().task_attempts_max),
+        repeat: tool.repeat,
+        deadline,
+        body: encode_task(run, index)?,
+    })
+}
+
+impl Guards {
+    fn of(&self, call: (Turn, CallIndex)) -> TaskGuard {
+        match self {
+            Guards::Any => TaskGuard::Any,
+            Guards::Waiting => TaskGuard::Waiting,
+            Guards::Leases(leases) => {
+                let wanted = leases.iter().find(|((_, turn, index), _)| (*turn, *index) == call);
+                wanted.map_or(TaskGuard::Any, |(_, fence)| TaskGuard::Lease(*fence))
+            }
+        }
+    }
+}

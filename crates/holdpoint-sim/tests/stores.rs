@@ -1,0 +1,165 @@
+//! The same worlds on real stores: nothing breaks there, and whatever a store answers, the model answered too.
+
+#![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdpoint_core::{Revision, RunId};
+use holdpoint_sim::{Backing, Layer, STORE, Tracing, simulate, simulate_on};
+use holdpoint_store::{CommitError, Head, LeaseState, Store, StoreError, StoreLayer, TaskLease, TaskState, Transition};
+use holdpoint_store_postgres::testing::Scratch;
+
+/// Runs worlds on a store and on the model: both must tell the same story.
+fn check(backing: &Backing, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let report = simulate_on(backing, seed, Tracing::On);
+        assert_eq!(report.violations, [], "seed {seed}");
+        let model = simulate(seed, Tracing::On);
+        let pairs = report.trace.iter().zip(&model.trace).enumerate();
+        for (line, (stored, modelled)) in pairs {
+            assert_eq!(stored, modelled, "seed {seed}: the store and the model part in line {line}");
+        }
+        assert_eq!(report.trace.len(), model.trace.len(), "seed {seed}");
+        assert_eq!(report.events, model.events, "seed {seed}");
+    }
+}
+
+#[test]
+fn worlds_are_the_same_in_the_memory_store() {
+    check(&Backing::store("memory").unwrap(), 0..200);
+}
+
+#[test]
+fn worlds_are_the_same_in_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    check(&Backing::store(&format!("sqlite:{}", folder.path().join("runs.db").display())).unwrap(), 0..40);
+}
+
+#[test]
+fn worlds_are_the_same_in_postgres() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let scratch = runtime.block_on(Scratch::new()).unwrap();
+    check(&Backing::store(scratch.url()).unwrap(), 0..20);
+}
+
+#[test]
+fn a_store_without_an_address_is_no_store() {
+    assert!(Backing::store("elsewhere").is_err());
+}
+
+/// The checkers that speak in some world on a broken store, until the wanted one does.
+fn alarms(layer: Layer, wanted: &str) -> bool {
+    const SEEDS_MAX: u64 = 400;
+    let backing = Backing::layered("memory", layer).unwrap();
+    // A broken store may lead to a world that makes no sense at all; that seed proves nothing.
+    let simulated = |seed| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulate_on(&backing, seed, Tracing::Off))).ok()
+    };
+    let alarmed = (0..SEEDS_MAX).find(|seed| {
+        simulated(*seed).is_some_and(|report| report.violations.iter().any(|found| found.check == wanted))
+    });
+    alarmed.is_some()
+}
+
+/// Takes a result under whatever lease is the current one.
+struct IgnoresFences(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for IgnoresFences {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+        let current = self.0.task(&lease.key).await?.and_then(|task| match task.state {
+            TaskState::Leased { fence, .. } => Some(fence),
+            TaskState::Waiting { .. } | TaskState::Delivered { .. } => None,
+        });
+        let fence = current.unwrap_or(lease.fence);
+        self.0.deliver(&TaskLease { key: lease.key.clone(), fence }, result).await
+    }
+}
+
+#[test]
+fn a_store_that_ignores_fences_is_noticed() {
+    assert!(alarms(|store| Arc::new(IgnoresFences(store)), "i7_current_attempt"));
+}
+
+/// Writes onto whatever revision is there.
+struct MergesStale(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for MergesStale {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        let found = self.0.head(run).await?.map_or(at, |head| head.revision);
+        self.0.commit(run, found, transition).await
+    }
+}
+
+#[test]
+fn a_store_that_merges_stale_commits_is_noticed() {
+    assert!(alarms(|store| Arc::new(MergesStale(store)), "i7_current_attempt"));
+}
+
+/// Nobody can ever claim what it keeps.
+struct NeverLetsGo(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for NeverLetsGo {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn claim(&self, _: &holdpoint_store::ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn a_store_that_gives_no_orphan_away_is_noticed() {
+    assert!(alarms(|store| Arc::new(NeverLetsGo(store)), "every_run_ends"));
+}
+
+/// Drops what is for the audit log.
+struct DropsAudit(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for DropsAudit {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        self.0.commit(run, at, Transition { audit: None, ..transition }).await
+    }
+}
+
+#[test]
+fn a_store_that_keeps_no_audit_rows_is_noticed() {
+    assert!(alarms(|store| Arc::new(DropsAudit(store)), STORE));
+}
+
+/// Says that a run has more records than it has.
+struct MiscountsRevisions(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for MiscountsRevisions {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
+        let head = self.0.head(run).await?;
+        Ok(head.map(|head| Head { revision: Revision(head.revision.0 + 1), ..head }))
+    }
+}
+
+#[test]
+fn a_store_whose_heads_are_wrong_is_noticed() {
+    assert!(alarms(|store| Arc::new(MiscountsRevisions(store)), STORE));
+}
