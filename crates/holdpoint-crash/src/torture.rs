@@ -47,6 +47,9 @@ pub(crate) struct Torture {
     /// How many kills at least between intent and effect, between effect and result, and between result and commit.
     #[arg(long, default_value_t = 0)]
     each: u64,
+    /// How many workers at least must come back from a stop when somebody else has their task.
+    #[arg(long, default_value_t = 0)]
+    overtaken: u64,
     /// How many runs at least.
     #[arg(long, default_value_t = 30)]
     runs: u64,

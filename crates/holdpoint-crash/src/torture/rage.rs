@@ -115,7 +115,10 @@ impl World {
 
     fn is_enough(&self) -> bool {
         let Self { tally, options, runs, .. } = self;
-        tally.kills() >= options.kills && tally.fewest() >= options.each && runs.len() as u64 >= options.runs
+        tally.kills() >= options.kills
+            && tally.fewest() >= options.each
+            && tally.zombies_overtaken >= options.overtaken
+            && runs.len() as u64 >= options.runs
     }
 
     fn pause(&mut self) -> Duration {
