@@ -4,6 +4,7 @@
 
 mod calls;
 mod continuation;
+mod durable;
 mod hooks;
 mod instructions;
 mod parts;
@@ -27,6 +28,8 @@ struct Arguments {
     /// For `spin`: how many calls each run has.
     #[arg(long, default_value_t = 1, hide = true)]
     calls: usize,
+    #[command(flatten)]
+    durable: durable::DurableArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,13 +44,16 @@ enum Bench {
     Memory,
     /// Hooks around a call.
     Hooks,
+    /// Durable pauses, beside bare commits of the same database; storage, memory and queue. Needs `--store`.
+    #[value(name = "d")]
+    Durable,
     /// Instructions of a run, counted by valgrind's callgrind.
     Instructions,
     /// Draws JSON lines from standard input as an SVG.
     Plot,
     /// Runs and measures nothing, for profilers.
     Spin,
-    /// Turn, calls, continuation, memory and hooks.
+    /// Turn, calls, continuation, memory and hooks: what needs no database.
     All,
 }
 
@@ -56,6 +62,7 @@ fn main() -> anyhow::Result<()> {
     let wanted = |bench| arguments.bench == bench || arguments.bench == Bench::All;
     match arguments.bench {
         Bench::Instructions => return instructions::measure(),
+        Bench::Durable => return durable::measure(&arguments.durable),
         Bench::Plot => {
             print!("{}", plot::draw(&std::io::read_to_string(std::io::stdin())?));
             return Ok(());

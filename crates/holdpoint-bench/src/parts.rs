@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdpoint::Agent;
+use holdpoint::{Agent, AgentBuilder};
 use holdpoint_model::{ModelCall, ModelReply, ScriptedModel, ScriptedReply};
 use holdpoint_policy::{AllowAll, policy_fn};
 use holdpoint_tools::raw_tool;
@@ -21,6 +21,11 @@ pub(crate) fn agent(calls: usize, says: Says) -> anyhow::Result<Agent> {
 
 /// So many turns with so many calls each, then a final text; again and again.
 pub(crate) fn agent_of(turns: usize, calls: usize, says: Says) -> anyhow::Result<Agent> {
+    Ok(builder_of(turns, calls, says)?.build()?)
+}
+
+/// The same without a store yet.
+pub(crate) fn builder_of(turns: usize, calls: usize, says: Says) -> anyhow::Result<AgentBuilder> {
     let call = |index: usize| ModelCall {
         id: Some(format!("call_{index}").into()),
         name: "work".into(),
@@ -41,11 +46,10 @@ pub(crate) fn agent_of(turns: usize, calls: usize, says: Says) -> anyhow::Result
         .max_turns(u32::try_from(turns + 1)?)
         .model(ScriptedModel::repeating(script))
         .tool(raw_tool("work", "Does nothing", schema, async |_| "ok"));
-    let builder = match says {
+    Ok(match says {
         Says::Allow => builder.policy(AllowAll),
         Says::Confirm => builder.policy(policy_fn(|_| holdpoint::Decision::confirm("a person must say yes"))),
-    };
-    Ok(builder.build()?)
+    })
 }
 
 /// A history of messages of about so many bytes each.
