@@ -123,7 +123,7 @@ impl World {
             serial: 1,
             trace: (tracing == Tracing::On).then(Vec::new),
         };
-        world.is_outsourced = world.random.percent(50);
+        world.is_outsourced = world.random.percent(45);
         let runs = if world.random.percent(35) { 2 } else { 1 };
         for number in 0..runs {
             let slot = world.disk.add(RunId::new(format!("run_{number}")), History::default());
@@ -180,7 +180,7 @@ impl World {
         let slots: Vec<Slot> = self.disk.slots().collect();
         let slot = *self.random.pick(&slots);
         let (by_hand, queue) = if self.is_outsourced { (2, 90) } else { (10, 10) };
-        match self.random.weighted(&[120, 18, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, 12, queue]) {
+        match self.random.weighted(&[120, 18, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, 8, 6, queue]) {
             0 => self.deliver(),
             1 => self.send_answers(slot),
             2 => self.send_results(slot),
@@ -193,6 +193,7 @@ impl World {
             9 => self.send_import(slot),
             10 => self.probe(slot),
             11 => self.renew_one(),
+            12 => self.claim(),
             _ => self.tend_queue(),
         }
     }
@@ -245,11 +246,8 @@ impl World {
         }
     }
 
-    /// The lease of the holder lapsed, or it only seems so.
+    /// Somebody takes a run over because the holder seems to be gone, whatever its lease says.
     fn send_takeover(&mut self, slot: Slot) {
-        if self.random.percent(60) {
-            return self.claim();
-        }
         let is_held = self.processes.values().any(|process| process.slot == slot);
         if !is_held || self.random.percent(25) {
             self.send_open(slot, Input::Recovered);

@@ -25,6 +25,20 @@ fn a_trace_tells_what_happened() {
     assert!(text(&output).contains("--- faults stop"));
 }
 
+#[test]
+fn worlds_can_be_kept_in_a_store() {
+    let output = sim(&["--from", "5", "--seeds", "20", "--store", "memory"]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("20 seeds, "));
+}
+
+#[test]
+fn an_address_of_no_store_ends_badly_with_a_hint() {
+    let output = sim(&["--seeds", "1", "--store", "elsewhere"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("hint: write `sqlite:PATH`"), "{}", text(&output));
+}
+
 #[cfg(feature = "planted")]
 #[test]
 fn a_failing_seed_ends_badly_and_says_how_to_replay_it() {
