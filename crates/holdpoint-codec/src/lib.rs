@@ -13,6 +13,7 @@ mod event;
 mod message;
 mod pending;
 mod read;
+pub mod receipt;
 mod render;
 mod result;
 mod signing;

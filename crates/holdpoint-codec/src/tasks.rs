@@ -10,6 +10,7 @@ use holdpoint_core::{
 use serde_json::Value;
 
 use crate::pending::{Pending, pending_for};
+use crate::receipt::ReceiptMaker;
 use crate::signing::sign;
 use crate::wire::to_value;
 use crate::{CodecError, Context, Document, LoadOptions, SigningKey, Trust};
@@ -32,6 +33,8 @@ pub struct DumpOptions<'a> {
     pub context_keys: Option<&'a BTreeSet<Arc<str>>>,
     /// Signs the payload.
     pub key: Option<&'a SigningKey>,
+    /// Makes the receipts of the calls.
+    pub receipts: Option<ReceiptMaker<'a>>,
 }
 
 /// One call that somebody outside must run.
@@ -131,7 +134,11 @@ pub fn dump(run: &Run, options: &DumpOptions<'_>) -> Result<String, CodecError> 
     let stored = Context::from_stored(run.context());
     let context = options.context.map_or_else(|| stored.clone(), |live| stored.merged(live));
     let context = context.stored(options.context_keys.unwrap_or(&run.settings().context_keys))?;
-    let payload = TasksWire::of(run, &continuation, (context, &tasks(run)));
+    let mut tasks = tasks(run);
+    if let Some(maker) = options.receipts {
+        tasks.iter_mut().for_each(|task| task.receipt = maker.token(run, task.index));
+    }
+    let payload = TasksWire::of(run, &continuation, (context, &tasks));
     // Writing to memory does not fail, and nothing in a payload refuses to be written.
     let body = serde_json::to_string(&payload).unwrap_or_default();
     Ok(match options.key {

@@ -161,7 +161,7 @@ fn tasks_of_the_queue() {
     let out = worker_story().out;
     let mut made: BTreeMap<String, String> = BTreeMap::new();
     for (index, _) in out.deferred() {
-        let stored = tasks::encode_task(&out, index).unwrap();
+        let stored = tasks::encode_task(&out, index, None).unwrap();
         made.insert(format!("task-{index}.json"), String::from_utf8(stored).unwrap());
     }
     let halted = settlement(Outcome::Halted, ToolResult::halt("stop"));

@@ -285,7 +285,7 @@ proptest! {
             run.step(Input::Deferred(Deferred { call, recheck: None }), Timestamp(0)).unwrap();
         }
         for (task, index) in tasks(&run).iter().zip(0..) {
-            let stored = decode_task(&encode_task(&run, CallIndex(index)).unwrap()).unwrap();
+            let stored = decode_task(&encode_task(&run, CallIndex(index), None).unwrap()).unwrap();
             prop_assert_eq!(stored.task.to_json(), task.to_json());
             prop_assert_eq!(stored.task.arguments.expose(), task.arguments.expose());
             prop_assert_eq!(stored.context, Context::from_stored(run.context()).with_run_id(run.id().clone()));

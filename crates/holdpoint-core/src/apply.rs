@@ -103,6 +103,7 @@ impl Run {
                 asked: Asked::No,
                 deferred: false,
                 approvers: BTreeSet::new(),
+                approvals: Vec::new(),
                 rechecked: false,
             })
             .collect();
@@ -121,6 +122,7 @@ impl Run {
             Decision::Confirm(ground, terms) => {
                 let question = ask(ground, terms, at);
                 self.change(call, |call| {
+                    call.approvals.clear();
                     call.asked = Asked::Yes;
                     call.approvers = question.terms.approvers.clone();
                     call.state = CallState::AwaitingApproval(question);
@@ -181,7 +183,10 @@ impl Run {
                 let text = texts::denied_text(ground.reason.as_deref());
                 self.settle(index, unexecuted(Outcome::Denied, text));
             }
-            Some(Decision::Allow(_)) => self.change(index, ready),
+            Some(Decision::Allow(_)) => self.change(index, |call| {
+                count(call, &answered.actor);
+                ready(call);
+            }),
             Some(Decision::Confirm(ground, terms)) => self.change(index, |call| {
                 let CallState::AwaitingApproval(question) = &mut call.state else { return };
                 if terms.approvers == question.terms.approvers {
@@ -388,16 +393,30 @@ fn ask(ground: &Ground, terms: &Terms, at: Timestamp) -> Question {
 
 /// One more person approves what is shown.
 fn approve(call: &mut Call, actor: &Actor) {
-    let CallState::AwaitingApproval(question) = &mut call.state else { return };
-    if question.approvals.iter().all(|before| before.id != actor.id) {
-        question.approvals.push(actor.clone());
-    }
+    count(call, actor);
+    let CallState::AwaitingApproval(question) = &call.state else { return };
     if question.approvals.len() >= question.terms.quorum.max(1) as usize {
         ready(call);
     }
 }
 
+/// One person counts once.
+fn count(call: &mut Call, actor: &Actor) {
+    let CallState::AwaitingApproval(question) = &mut call.state else { return };
+    if question.approvals.iter().all(|before| before.id != actor.id) {
+        question.approvals.push(actor.clone());
+    }
+}
+
 fn ready(call: &mut Call) {
+    if let CallState::AwaitingApproval(question) = &mut call.state {
+        // Whoever lets a call run that was in doubt joins those who approved it before.
+        for actor in std::mem::take(&mut question.approvals) {
+            if call.approvals.iter().all(|before| before.id != actor.id) {
+                call.approvals.push(actor);
+            }
+        }
+    }
     call.asked = Asked::Approved;
     call.state = CallState::Ready;
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::{
-    Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Outcome, Question, Repeat, RequestedName, Source,
-    Timestamp, ToolName, ToolResult, Turn,
+    Actor, Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Outcome, Question, Repeat, RequestedName,
+    Source, Timestamp, ToolName, ToolResult, Turn,
 };
 
 /// What the registry knows of a tool that matters after a crash.
@@ -40,6 +40,8 @@ pub struct Call {
     pub asked: Asked,
     /// The roles that were asked: who may answer again, or if its outcome is ever in doubt. Empty: anyone.
     pub approvers: BTreeSet<Arc<str>>,
+    /// Those who approved what runs, in order. Nobody when policy allowed it by itself.
+    pub approvals: Vec<Actor>,
     /// Whether it was handed to somebody outside.
     pub deferred: bool,
     /// Whether policy was asked again when it was started or handed out.

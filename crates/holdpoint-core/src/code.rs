@@ -67,6 +67,8 @@ codes! {
     CircuitOpen = "circuit_open",
     /// A hook failed.
     HookFailed = "hook_failed",
+    /// A worker could not verify that the call may run.
+    ReceiptInvalid = "receipt_invalid",
     /// The run was cancelled.
     RunCancelled = "run_cancelled",
     /// No such executor.

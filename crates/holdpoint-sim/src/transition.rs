@@ -90,7 +90,7 @@ fn opening(run: &Run, (index, attempt): (CallIndex, Attempt)) -> Option<TaskOpen
         attempts_max: Attempt(before + run.settings().task_attempts_max),
         repeat: tool.repeat,
         deadline,
-        body: encode_task(run, index)?,
+        body: encode_task(run, index, None)?,
     })
 }
 

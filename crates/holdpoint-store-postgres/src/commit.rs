@@ -10,7 +10,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Status};
-use holdpoint_store::{CommitError, HeadUpdate, LEASE_MS_MAX, OwnerId, StoreError, Transition, packed};
+use holdpoint_store::{
+    CommitError, GrantOpening, HeadUpdate, LEASE_MS_MAX, Link, OwnerId, StoreError, Transition, first_link, next_link,
+    packed,
+};
 use sqlx::postgres::PgConnection;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::timeout;
@@ -49,7 +52,10 @@ struct Job {
     token: i64,
     body: Vec<u8>,
     audit: Option<Vec<u8>>,
+    /// The audit chain after it, if it creates the run.
+    created_link: Option<Link>,
     tasks: Vec<Folded>,
+    grants: Vec<GrantOpening>,
     reply: oneshot::Sender<Result<Revision, CommitError>>,
 }
 
@@ -57,7 +63,8 @@ impl Job {
     fn bytes(&self) -> usize {
         let openings: usize =
             self.tasks.iter().filter_map(|task| task.opening.as_ref()).map(|task| task.body.len()).sum();
-        self.body.len() + self.audit.as_ref().map_or(0, Vec::len) + openings
+        let grants: usize = self.grants.iter().map(|grant| grant.body.len()).sum();
+        self.body.len() + self.audit.as_ref().map_or(0, Vec::len) + openings + grants
     }
 
     fn revision(&self) -> Revision {
@@ -116,18 +123,23 @@ type Reply = oneshot::Sender<Result<Revision, CommitError>>;
 
 /// Nothing when it closes a task under a lease that nobody can have.
 fn job(run: &RunId, at: Revision, step: Transition, reply: Reply) -> Option<Job> {
-    let Transition { records, head, at: moved_at, hold, tasks, audit } = step;
+    let Transition { records, head, at: moved_at, hold, tasks, audit, grants } = step;
     let tasks = if tasks.is_empty() { Vec::new() } else { fold::fold(tasks)? };
     if at.0 == 0 && tasks.iter().any(Folded::wants_lease) {
         // A run that is not there yet has no tasks.
         return None;
     }
+    let next = Revision(at.0.saturating_add(records.len() as u64));
+    let created_link = (at.0 == 0).then(|| {
+        let first = first_link(run, head.tenant.as_deref());
+        audit.as_deref().map_or(first, |body| next_link(first, next, moved_at, body))
+    });
     let at = number(at.0);
     let lease_us = hold.as_ref().map(|hold| milliseconds(hold.lease_ms, LEASE_MS_MAX));
     Some(Job {
         run: run.clone(),
         at,
-        next: at.saturating_add(i64::try_from(records.len()).unwrap_or(i64::MAX)),
+        next: number(next.0),
         head,
         owner: hold.map(|hold| hold.owner),
         lease_us,
@@ -135,7 +147,9 @@ fn job(run: &RunId, at: Revision, step: Transition, reply: Reply) -> Option<Job>
         token: token(),
         body: packed::pack(&records),
         audit,
+        created_link,
         tasks,
+        grants,
         reply,
     })
 }

@@ -6,6 +6,7 @@
 mod clock;
 mod commit;
 mod fault;
+mod grants;
 mod leases;
 mod lines;
 mod options;
@@ -15,6 +16,7 @@ mod prune;
 mod read;
 mod row;
 mod schema;
+mod seals;
 mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -25,11 +27,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, AuditRow, ClaimRequest, CommitError, DUE_LIMIT_MAX, DeliveredTask, Head, Hold, LeaseRequest, LeaseState,
-    LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, TaskFilter, TaskHead, TaskLease,
-    TaskPage, Topic, Transition,
+    Agents, AuditPage, AuditRow, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask, GrantFilter,
+    GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter,
+    RunPage, Seal, SealedRun, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace,
+    Transition,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
@@ -44,6 +47,7 @@ use options::Address;
 pub use options::{CONNECTIONS_DEFAULT, Migrate, OUTAGE_MS_DEFAULT, Options};
 use read::distinct;
 use row::limit;
+pub use schema::SCHEMA_VERSION;
 use wait::Wakes;
 
 /// How many connections do nothing but write transitions. More of them make smaller batches.
@@ -170,6 +174,57 @@ impl Store for PostgresStore {
         read::audit(&self.lines, run).await
     }
 
+    async fn audit_after(&self, after: Option<&Cursor>, most: usize) -> Result<AuditPage, StoreError> {
+        seals::audit_after(&self.lines, after, most).await
+    }
+
+    async fn audit_heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        most: usize,
+    ) -> Result<Vec<SealedRun>, StoreError> {
+        seals::audit_heads(&self.lines, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        seals::seal(&self.lines, &self.moments, tenant).await
+    }
+
+    async fn seals(&self, tenant: Option<&str>, after: u64, most: usize) -> Result<Vec<Seal>, StoreError> {
+        seals::seals(&self.lines, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
+        seals::traces(&self.lines, tenant, sealed).await
+    }
+
+    async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        most: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        seals::tombstones(&self.lines, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
+        seals::tenants(&self.lines).await
+    }
+
+    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        grants::matching(&self.lines, &self.moments, tenant, tool).await
+    }
+
+    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        grants::list(&self.lines, filter).await
+    }
+
+    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        let revoking = grants::Revoking { tenant, id, by };
+        grants::revoke(&self.lines, &self.moments, &revoking).await
+    }
+
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
         leases::renew(&self.lines, &self.moments, run, hold).await
     }
@@ -223,7 +278,7 @@ impl Store for PostgresStore {
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
-        prune::prune(&self.lines, &self.wakes, request).await
+        prune::prune(&self.lines, &self.moments, &self.wakes, request).await
     }
 
     fn watch(&self, topic: Topic) -> watch::Receiver<u64> {

@@ -96,19 +96,27 @@ impl Lines {
 
     /// The rows of a statement, sent once.
     pub(crate) async fn once(&self, statement: Statement<'_>) -> Result<Vec<PgRow>, sqlx::Error> {
+        self.with(async |line| statement.fetch_all(line).await).await
+    }
+
+    /// Does something with a connection, once. What takes longer than one statement may counts as broken.
+    pub(crate) async fn with<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
         let _room = self.room.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
         let kept = self.idle().pop();
         let mut line = match kept {
             Some(line) => line,
             None => self.connect().await?,
         };
-        let rows = timeout(STATEMENT_LIMIT, statement.fetch_all(&mut line)).await.map_err(|_| timed_out())?;
-        match &rows {
+        let done = timeout(STATEMENT_LIMIT, work(&mut line)).await.map_err(|_| timed_out())?;
+        match &done {
             // What breaks one connection broke the others too.
             Err(error) if recovery(error) == Recovery::Reconnect => self.idle().clear(),
             Ok(_) | Err(_) => self.idle().push(line),
         }
-        rows
+        done
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {

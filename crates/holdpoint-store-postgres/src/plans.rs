@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 use crate::lines::SESSION;
 use crate::options::{Address, Migrate};
 use crate::testing::Scratch;
-use crate::{commit, leases, prune, read, schema, tasks};
+use crate::{commit, grants, leases, prune, read, schema, seals, tasks};
 
 /// Most tasks are of a tool that the worker lacks; most runs are over.
 const ROWS: &str = "
@@ -24,6 +24,13 @@ const ROWS: &str = "
     select n, 1, 0, 'agent-' || n % 5, 'tenant-' || n % 7, case when n % 100 = 0 then 'rare' else 'common' end, 0, 3, 0,
         n, case when n % 300 = 0 then 2 when n % 200 = 0 then 1 else 0 end, n, 0, 0, 'x'
     from generate_series(1, 30000) as n;
+    update holdpoint_runs set audit_tenant = '=' || tenant, audit_revision = 1, audit_rows = 1,
+        sealed_revision = case when run_no % 100 = 0 then 0 else 1 end, seal_no = 1;
+    insert into holdpoint_seals select '=tenant-' || n % 7, n, n, 'x', 'x' from generate_series(1, 30000) as n;
+    insert into holdpoint_tombstones
+    select '=tenant-' || n % 7, 'gone-' || n, 1, 'x', 1, n from generate_series(1, 30000) as n;
+    insert into holdpoint_grants (grant_id, tenant, tool, created_at, last_request, body)
+    select 'g' || n, '=tenant-' || n % 7, 'tool-' || n % 50, n, 0, 'x' from generate_series(1, 30000) as n;
     analyze";
 
 struct Case {
@@ -49,17 +56,30 @@ fn cases() -> Vec<Case> {
         case("arrivals", tasks::ARRIVALS, "text[], bigint", "holdpoint_tasks_delivered "),
         case("claim", leases::CLAIM, "text[], bigint, text, bigint, bigint", "holdpoint_runs_claimable "),
         case("due", read::DUE, "text[], bigint, bigint", "holdpoint_runs_due "),
-        case("prune", prune::PRUNE, "bigint, text, bigint", "holdpoint_runs_over "),
+        case("prune", prune::PRUNE, "bigint, text, bigint, bigint", "holdpoint_runs_over "),
+        case("seal", seals::TO_SEAL, "text, bigint", "holdpoint_runs_to_seal "),
+        case("last seal", seals::LAST, "text", "holdpoint_seals_pkey "),
+        case("seals", seals::SEALS, "text, bigint, bigint", "holdpoint_seals_pkey "),
+        case("audit heads", seals::HEADS, "text, text, bigint", "holdpoint_runs_audited "),
+        case("audit log", seals::AUDIT_AFTER, "bigint, bigint, bigint", "holdpoint_log_pkey "),
+        case("traces", seals::TRACES, "text[], bigint[], text", "holdpoint_tombstones_pkey "),
+        case("tombstones", seals::TOMBSTONES, "text, text, bigint", "holdpoint_tombstones_pkey "),
+        case("tenants", seals::TENANTS, "", "holdpoint_runs_audited "),
+        case("grants for a call", grants::MATCHING, "text, text, bigint, bigint", "holdpoint_grants_open "),
+        case("grants", grants::LIST, "bigint, text, text, bigint", "holdpoint_grants_pkey "),
         case("list", &read::list_sql(&holdpoint_store::RunFilter::default()), list, "holdpoint_runs_pkey "),
         case("list what is open", &read::list_sql(&open), list, "holdpoint_runs_open "),
     ]
 }
 
 async fn plan(line: &mut PgConnection, case: &Case) -> String {
-    let prepare = format!("deallocate all; prepare asked ({}) as {}", case.types, case.sql);
+    let (types, values) = match case.types {
+        "" => (String::new(), String::new()),
+        types => (format!("({types})"), format!("({})", vec!["null"; types.split(", ").count()].join(", "))),
+    };
+    let prepare = format!("deallocate all; prepare asked {types} as {}", case.sql);
     sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut *line).await.unwrap();
-    let values = vec!["null"; case.types.split(", ").count()].join(", ");
-    let rows = sqlx::raw_sql(AssertSqlSafe(format!("explain execute asked ({values})"))).fetch_all(line).await.unwrap();
+    let rows = sqlx::raw_sql(AssertSqlSafe(format!("explain execute asked {values}"))).fetch_all(line).await.unwrap();
     rows.iter().map(|row| row.get::<String, _>(0) + "\n").collect()
 }
 
@@ -93,10 +113,12 @@ async fn commits_go_by_key_even_when_planned_on_empty_tables() {
     let one = "text, bigint, bigint, smallint, text, text, bigint, bigint, text, bigint, bigint, bigint, bytea, bytea, bigint";
     let many = "bigint[], text[], bigint[], bigint[], smallint[], text[], text[], bigint[], bigint[], text[], bigint[], \
         bigint[], bigint[], bytea[], bytea[], bigint";
+    let link = "bytea[]";
     let with_tasks = format!(
         "{many}, bigint[], bigint[], bigint[], smallint[], bigint[], boolean[], bigint[], bigint[], bigint[], text[], \
-         bigint[], bigint[], smallint[], bigint[], bytea[]"
+         bigint[], bigint[], smallint[], bigint[], bytea[], {link}, bigint[], text[], text[], bigint[], bytea[]"
     );
+    let many = format!("{many}, {link}");
     let case = |name, sql: &str, types: &str| Case {
         name,
         sql: sql.to_owned(),
@@ -106,7 +128,7 @@ async fn commits_go_by_key_even_when_planned_on_empty_tables() {
     let [one_move, many_moves, many_with_tasks] = commit::statements();
     let cases = [
         case("one", one_move, one),
-        case("many", many_moves, many),
+        case("many", many_moves, &many),
         case("many with tasks", many_with_tasks, &with_tasks),
     ];
     for case in &cases {

@@ -7,13 +7,13 @@ use holdpoint_store::{AuditRow, Cursor, Head, Record, RunFilter, RunPage, StoreE
 use sqlx::AssertSqlSafe;
 
 use crate::lines::Lines;
-use crate::row::{HEAD, column, head, limit, number, run_ids, status_number, unsigned};
+use crate::row::{HEAD, column, head, limit, link, number, run_ids, status_number, unsigned};
 
 /// The rows of a run with something after `$2`; without any, one row that says that the run is there.
 const LOAD: &str = "select l.last_seq, l.at, l.body from holdpoint_runs r \
     left join holdpoint_log l on l.run_no = r.run_no and l.last_seq > $2 \
     where r.run_id = $1 order by l.last_seq";
-const AUDIT: &str = "select l.last_seq, l.at, l.audit from holdpoint_runs r \
+const AUDIT: &str = "select l.last_seq, l.at, l.audit, l.link from holdpoint_runs r \
     join holdpoint_log l on l.run_no = r.run_no \
     where r.run_id = $1 and l.audit is not null order by l.last_seq";
 /// The earliest of each agent, so that the index gives them in order, and then the earliest of all.
@@ -52,7 +52,8 @@ pub(crate) async fn audit(lines: &Lines, run: &RunId) -> Result<Vec<AuditRow>, S
     let rows = lines.rows("read the audit log", || sqlx::query(AUDIT).bind(run.as_str())).await?;
     let row = |row| {
         let revision = Revision(unsigned(column(row, 0)?)?);
-        Ok(AuditRow { revision, at: Timestamp(column(row, 1)?), body: column::<&[u8]>(row, 2)?.into() })
+        let body = column::<&[u8]>(row, 2)?.into();
+        Ok(AuditRow { revision, at: Timestamp(column(row, 1)?), body, link: link(row, 3)? })
     };
     rows.iter().map(row).collect()
 }

@@ -6,7 +6,7 @@ use holdpoint_core::{
     Attempt, CallIndex, CallKey, ContinuationId, PauseNumber, Repeat, Revision, RunId, Status, Timestamp, ToolName,
     Turn,
 };
-use holdpoint_store::{Fence, Head, StoreError, TaskHead, TaskState};
+use holdpoint_store::{Fence, Head, Link, StoreError, TaskHead, TaskState};
 use sqlx::postgres::{PgRow, Postgres};
 use sqlx::{Decode, Row, Type};
 
@@ -73,12 +73,26 @@ fn small(value: i64) -> Result<u32, StoreError> {
     u32::try_from(value).map_err(|_| corrupt("a number is out of its range"))
 }
 
-fn text(row: &PgRow, index: usize) -> Result<Option<Arc<str>>, StoreError> {
+pub(crate) fn text(row: &PgRow, index: usize) -> Result<Option<Arc<str>>, StoreError> {
     Ok(column::<Option<&str>>(row, index)?.map(Into::into))
 }
 
-fn moment(row: &PgRow, index: usize) -> Result<Option<Timestamp>, StoreError> {
+pub(crate) fn moment(row: &PgRow, index: usize) -> Result<Option<Timestamp>, StoreError> {
     Ok(column::<Option<i64>>(row, index)?.map(Timestamp))
+}
+
+/// A tenant as the audit log and grants have it: '' for none, `=acme` for tenant `acme`. Sorted as tenants are.
+pub(crate) fn tenant_key(tenant: Option<&str>) -> String {
+    tenant.map(|tenant| format!("={tenant}")).unwrap_or_default()
+}
+
+/// The tenant of a column that [`tenant_key`] made.
+pub(crate) fn tenant(row: &PgRow, index: usize) -> Result<Option<Arc<str>>, StoreError> {
+    Ok(column::<&str>(row, index)?.strip_prefix('=').map(Into::into))
+}
+
+pub(crate) fn link(row: &PgRow, index: usize) -> Result<Link, StoreError> {
+    Ok(Link::stored(column::<Option<&[u8]>>(row, index)?.unwrap_or_default()))
 }
 
 /// Reads [`HEAD`].

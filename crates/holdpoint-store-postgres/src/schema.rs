@@ -8,29 +8,27 @@ use crate::fault::store_error;
 use crate::options::Migrate;
 
 /// The steps from an empty database to what this program needs, in order.
-const STEPS: [&str; 1] = [include_str!("../migrations/0001_first.sql")];
+const STEPS: [&str; 2] =
+    [include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_audit_chain.sql")];
+/// The version of the tables that this program reads and writes.
+pub const SCHEMA_VERSION: u32 = STEPS.len() as u32;
 /// Only one process changes the tables at a time. The number is ours alone, by chance: `holdpoin` as bytes.
 const LOCK: i64 = 0x686f_6c64_706f_696e;
 /// How long to wait for the others.
 const LOCK_LIMIT: &str = "set local lock_timeout = '60s'";
 const DOING: &str = "bring the database up to date";
 
-/// The version that this program needs.
-pub(crate) fn known() -> u32 {
-    u32::try_from(STEPS.len()).unwrap_or(u32::MAX)
-}
-
 /// Makes sure that the tables are there and are those that this program knows.
 pub(crate) async fn prepare(line: &mut PgConnection, migrate: Migrate) -> Result<(), StoreError> {
     let found = version(line).await?;
-    if found > known() {
+    if found > SCHEMA_VERSION {
         return Err(newer(found));
     }
     match migrate {
-        _ if found == known() => Ok(()),
+        _ if found == SCHEMA_VERSION => Ok(()),
         Migrate::Auto => bring_up_to_date(line).await,
         Migrate::Refuse => {
-            let fault = StoreFault::SchemaOlder { found, known: known() };
+            let fault = StoreFault::SchemaOlder { found, known: SCHEMA_VERSION };
             Err(StoreError::fault(fault, "open the database", "its tables are not changed without being asked"))
         }
     }
@@ -60,7 +58,7 @@ async fn bring_up_to_date(line: &mut PgConnection) -> Result<(), StoreError> {
         (version integer primary key, applied_at timestamptz not null default now())";
     sqlx::query(table).execute(&mut *change).await.map_err(failed)?;
     let found = version(&mut change).await?;
-    if found > known() {
+    if found > SCHEMA_VERSION {
         return Err(newer(found));
     }
     let missing = (1..).zip(STEPS).filter(|(number, _)| *number > i64::from(found));
@@ -73,6 +71,6 @@ async fn bring_up_to_date(line: &mut PgConnection) -> Result<(), StoreError> {
 }
 
 fn newer(found: u32) -> StoreError {
-    let fault = StoreFault::SchemaNewer { found, known: known() };
+    let fault = StoreFault::SchemaNewer { found, known: SCHEMA_VERSION };
     StoreError::fault(fault, "open the database", "a newer version of Holdpoint changed its tables")
 }

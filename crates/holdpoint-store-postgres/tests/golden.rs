@@ -1,4 +1,5 @@
-//! A database that the first version left behind is read for ever. `UPDATE_GOLDEN=1` writes it anew (with `pg_dump`).
+//! A database that any version left behind is read for ever. `UPDATE_GOLDEN=1` writes that of this version anew (with
+//! `pg_dump`), never an older one.
 
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
@@ -9,15 +10,21 @@ use std::process::Command;
 use std::sync::Arc;
 
 use common::{asks_for, opening, sql, step_to};
-use holdpoint_core::{Attempt, CallIndex, ContinuationId, PauseNumber, Revision, RunId, Status, Timestamp, Turn};
-use holdpoint_store::{Clock, Fence, ManualClock, Store, TaskChange, TaskFilter, TaskGuard, TaskState};
+use holdpoint_core::{
+    Attempt, CallIndex, ContinuationId, PauseNumber, Revision, RunId, Status, Timestamp, ToolName, Turn,
+};
+use holdpoint_store::audit::verify;
+use holdpoint_store::{
+    Clock, Fence, GrantOpening, ManualClock, PruneRequest, SealedRun, Store, TaskChange, TaskFilter, TaskGuard,
+    TaskState, first_link, next_link,
+};
 use holdpoint_store_postgres::testing::Scratch;
-use holdpoint_store_postgres::{Migrate, Options, PostgresStore};
+use holdpoint_store_postgres::{Migrate, Options, PostgresStore, SCHEMA_VERSION};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Row};
 
-fn golden() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1.sql")
+fn golden(version: u32) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}.sql"))
 }
 
 async fn open(url: &str, migrate: Migrate) -> PostgresStore {
@@ -25,8 +32,18 @@ async fn open(url: &str, migrate: Migrate) -> PostgresStore {
     PostgresStore::open_with(url, Options { clock: Some(clock), migrate, ..Options::default() }).await.unwrap()
 }
 
-/// A finished run, and a paused one with a task that waits, one that is leased and one with a result.
+/// A finished run, a paused one with a task that waits, one that is leased and one with a result, and a run that was sealed
+/// and pruned and left a grant.
 async fn fill(store: &PostgresStore) {
+    let mut gone = step_to("over", Status::Finished);
+    gone.audit = Some(b"{\"v\":1}".to_vec());
+    let grant = GrantOpening { id: "grant".into(), tool: ToolName::new("waits"), until: None, body: b"{}".to_vec() };
+    gone.grants = vec![grant];
+    store.commit(&RunId::new("gone"), Revision(0), gone).await.unwrap();
+    store.seal(None).await.unwrap().unwrap();
+    let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
+    assert_eq!(store.prune(&all).await.unwrap().len(), 1);
+
     let finished = RunId::new("finished");
     let mut first = step_to("{\"began\":1}", Status::Running);
     first.records.push(b"second".to_vec());
@@ -54,23 +71,67 @@ async fn write_golden() {
     let dump = String::from_utf8(dump.unwrap().stdout).unwrap();
     // Comments, and lines for `psql` alone.
     let kept = dump.lines().filter(|line| !line.is_empty() && !line.starts_with("--") && !line.starts_with('\\'));
-    std::fs::write(golden(), kept.flat_map(|line| [line, "\n"]).collect::<String>()).unwrap();
+    std::fs::write(golden(SCHEMA_VERSION), kept.flat_map(|line| [line, "\n"]).collect::<String>()).unwrap();
 }
 
-async fn loaded() -> Scratch {
+async fn loaded(version: u32) -> Scratch {
     let scratch = Scratch::new().await.unwrap();
-    sql(scratch.url(), &std::fs::read_to_string(golden()).unwrap()).await;
+    sql(scratch.url(), &std::fs::read_to_string(golden(version)).unwrap()).await;
     scratch
 }
 
+/// Every version that there was.
+fn versions() -> impl Iterator<Item = u32> {
+    1..=SCHEMA_VERSION
+}
+
 #[tokio::test]
-async fn the_first_version_is_read() {
+async fn every_version_is_read() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         write_golden().await;
     }
-    let scratch = loaded().await;
-    let store = open(scratch.url(), Migrate::Auto).await;
+    for version in versions() {
+        let scratch = loaded(version).await;
+        read_all(&open(scratch.url(), Migrate::Auto).await).await;
+    }
+}
 
+/// The audit rows of the first version had no links: they get the ones that they would have had.
+#[tokio::test]
+async fn the_audit_log_of_every_version_is_chained() {
+    for version in versions() {
+        let scratch = loaded(version).await;
+        let store = open(scratch.url(), Migrate::Auto).await;
+        let finished = RunId::new("finished");
+        let rows = store.audit(&finished).await.unwrap();
+        let link = next_link(first_link(&finished, None), Revision(2), rows[0].at, b"{\"v\":1}");
+        assert_eq!((rows.len(), rows[0].link), (1, link));
+        let heads = store.audit_heads(None, None, 10).await.unwrap();
+        assert_eq!(heads, [SealedRun { run: finished.clone(), revision: Revision(2), link }]);
+        let mut more = step_to("more", Status::Finished);
+        more.audit = Some(b"more".to_vec());
+        store.commit(&finished, Revision(3), more).await.unwrap();
+        store.seal(None).await.unwrap().unwrap();
+        let verified = verify(&store, &mut |_| {}).await.unwrap();
+        assert!(verified.is_whole(), "{:?}", verified.findings);
+        assert_eq!((verified.runs, verified.rows), (2, 2));
+    }
+}
+
+#[tokio::test]
+async fn seals_tombstones_and_grants_of_the_second_version_are_read() {
+    let scratch = loaded(2).await;
+    let store = open(scratch.url(), Migrate::Auto).await;
+    let seals = store.seals(None, 0, 10).await.unwrap();
+    let gone = RunId::new("gone");
+    assert_eq!((seals.len(), &seals[0].runs[0].run), (1, &gone));
+    let stones = store.tombstones(None, None, 10).await.unwrap();
+    assert_eq!((stones.len(), &stones[0].run, stones[0].seal), (1, &seals[0].runs[0], 1));
+    let grants = store.grants_for(None, &ToolName::new("waits")).await.unwrap();
+    assert_eq!((grants.len(), &*grants[0].id, &*grants[0].body), (1, "grant", &b"{}"[..]));
+}
+
+async fn read_all(store: &PostgresStore) {
     let finished = RunId::new("finished");
     let records = store.load(&finished, Revision(0)).await.unwrap();
     assert_eq!(records.iter().map(|record| record.seq.0).collect::<Vec<_>>(), [1, 2, 3]);
@@ -93,9 +154,14 @@ async fn the_first_version_is_read() {
 }
 
 #[tokio::test]
-async fn work_goes_on_where_the_first_version_left_it() {
-    let scratch = loaded().await;
-    let store = open(scratch.url(), Migrate::Auto).await;
+async fn work_goes_on_where_any_version_left_it() {
+    for version in versions() {
+        let scratch = loaded(version).await;
+        go_on(&open(scratch.url(), Migrate::Auto).await).await;
+    }
+}
+
+async fn go_on(store: &PostgresStore) {
     let paused = RunId::new("paused");
     let result = store.delivered(&paused).await.unwrap().remove(0);
     assert_eq!(&*result.result, b"done");
@@ -124,9 +190,12 @@ async fn shape(url: &str) -> Vec<String> {
 /// What was released is never edited: a change is a new step.
 #[tokio::test]
 async fn an_old_database_becomes_the_same_as_a_new_one() {
-    let (old, new) = (loaded().await, Scratch::new().await.unwrap());
-    drop(open(old.url(), Migrate::Auto).await);
+    let new = Scratch::new().await.unwrap();
     drop(open(new.url(), Migrate::Auto).await);
-    assert_eq!(shape(old.url()).await, shape(new.url()).await);
+    for version in versions() {
+        let old = loaded(version).await;
+        drop(open(old.url(), Migrate::Auto).await);
+        assert_eq!(shape(old.url()).await, shape(new.url()).await);
+    }
     assert!(shape(new.url()).await.len() > 40);
 }

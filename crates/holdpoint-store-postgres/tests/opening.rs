@@ -8,7 +8,7 @@ use common::{Server, sql, step};
 use holdpoint_core::{Revision, RunId};
 use holdpoint_store::{Store, StoreError, StoreFault};
 use holdpoint_store_postgres::testing::Scratch;
-use holdpoint_store_postgres::{Migrate, Options, PostgresStore};
+use holdpoint_store_postgres::{Migrate, Options, PostgresStore, SCHEMA_VERSION};
 
 async fn refused(url: &str) -> StoreError {
     PostgresStore::open(url).await.expect_err("it must not open")
@@ -116,7 +116,7 @@ async fn tables_are_not_made_when_that_is_refused() {
     let scratch = Scratch::new().await.unwrap();
     let refuse = || Options { migrate: Migrate::Refuse, ..Options::default() };
     let error = PostgresStore::open_with(scratch.url(), refuse()).await.unwrap_err();
-    assert_eq!(fault(&error), &StoreFault::SchemaOlder { found: 0, known: 1 });
+    assert_eq!(fault(&error), &StoreFault::SchemaOlder { found: 0, known: SCHEMA_VERSION });
     sql(scratch.url(), "create table holdpoint_runs ()").await;
     sql(scratch.url(), "drop table holdpoint_runs").await;
     PostgresStore::open(scratch.url()).await.unwrap();
@@ -131,7 +131,7 @@ async fn tables_of_a_newer_version_are_left_alone() {
     for migrate in [Migrate::Auto, Migrate::Refuse] {
         let error =
             PostgresStore::open_with(scratch.url(), Options { migrate, ..Options::default() }).await.unwrap_err();
-        assert_eq!(fault(&error), &StoreFault::SchemaNewer { found: 7, known: 1 });
+        assert_eq!(fault(&error), &StoreFault::SchemaNewer { found: 7, known: SCHEMA_VERSION });
     }
 }
 

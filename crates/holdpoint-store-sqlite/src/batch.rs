@@ -98,6 +98,11 @@ impl Values {
         self
     }
 
+    pub(crate) fn bytes(mut self, value: &[u8]) -> Self {
+        self.0.push(Value::Bytes(value.to_vec()));
+        self
+    }
+
     /// As the values of a statement that runs alone.
     pub(crate) fn into_arguments(self) -> Result<SqliteArguments, sqlx::Error> {
         let mut arguments = SqliteArguments::default();

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use holdpoint_core::{Attempt, CallKey, Revision, RunId, Status, Timestamp};
-use holdpoint_store::{Fence, TaskOpening};
+use holdpoint_store::{Fence, Link, TaskOpening};
 
 /// Values by key, in the order in which they came.
 pub(crate) struct Keyed<K, V> {
@@ -61,9 +61,20 @@ pub(crate) struct RunNow {
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) owner: Option<Arc<str>>,
     pub(crate) lease_until: Timestamp,
+    pub(crate) chain: Chain,
     pub(crate) change: RunChange,
     /// Whether agent or tenant are other than those that are stored.
     pub(crate) is_renamed: bool,
+}
+
+/// The end of the audit chain of a run.
+#[derive(Clone)]
+pub(crate) struct Chain {
+    /// The tenant of the first transition, as it is stored.
+    pub(crate) tenant: Arc<str>,
+    pub(crate) revision: Revision,
+    pub(crate) rows: u64,
+    pub(crate) link: Link,
 }
 
 /// What the group did to a run.

@@ -6,7 +6,7 @@ use holdpoint_core::{
     Attempt, CallIndex, CallKey, ContinuationId, PauseNumber, Repeat, Revision, RunId, Status, Timestamp, ToolName,
     Turn,
 };
-use holdpoint_store::{Cursor, Fence, Head, StoreError, TaskHead, TaskState, packed};
+use holdpoint_store::{Cursor, Fence, Head, Link, StoreError, TaskHead, TaskState, packed};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
@@ -56,6 +56,16 @@ pub(crate) fn repeat_number(repeat: Repeat) -> i64 {
 
 fn repeat(number: i64) -> Option<Repeat> {
     Repeat::ALL.into_iter().find(|repeat| repeat_number(*repeat) == number)
+}
+
+/// A tenant as the audit log and grants have it: '' for none, `=acme` for tenant `acme`. Sorted as tenants are.
+pub(crate) fn tenant_key(tenant: Option<&str>) -> String {
+    tenant.map(|tenant| format!("={tenant}")).unwrap_or_default()
+}
+
+/// The tenant that a key stands for.
+pub(crate) fn tenant_of(key: &str) -> Option<Arc<str>> {
+    key.strip_prefix('=').map(Into::into)
 }
 
 /// No run ever has so many records; whoever asks for more asks for nothing.
@@ -125,6 +135,24 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn text_or_null(&mut self) -> Result<Option<Arc<str>>, StoreError> {
         Ok(self.value::<Option<&str>>()?.map(Into::into))
+    }
+
+    /// What [`tenant_key`] made.
+    pub(crate) fn tenant(&mut self) -> Result<Option<Arc<str>>, StoreError> {
+        Ok(tenant_of(self.value()?))
+    }
+
+    pub(crate) fn link(&mut self) -> Result<Link, StoreError> {
+        Ok(Link::stored(self.value::<Option<&[u8]>>()?.unwrap_or_default()))
+    }
+
+    /// Leaves columns out.
+    pub(crate) fn skip(&mut self, columns: usize) {
+        self.next += columns;
+    }
+
+    pub(crate) fn bytes_or_null(&mut self) -> Result<Option<&'a [u8]>, StoreError> {
+        self.value()
     }
 
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], StoreError> {

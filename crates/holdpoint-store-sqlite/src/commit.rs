@@ -1,29 +1,33 @@
 //! Commits: decides which of a group are accepted, and writes them.
 
 use holdpoint_core::{CallKey, Revision, Status, Timestamp};
-use holdpoint_store::{CommitError, Hold, LEASE_MS_MAX, TaskChange, TaskGuard, TaskOpening};
+use holdpoint_store::{CommitError, Hold, LEASE_MS_MAX, TaskChange, TaskGuard, TaskOpening, first_link, next_link};
 
 use crate::batch::{Batch, Values};
-use crate::board::{Board, Moved, Opened, RunChange, RunNow, TaskNow, TaskStage};
-use crate::columns::{DELIVERED, LEASED, WAITING, repeat_number, signed, status_number};
+use crate::board::{Board, Chain, Moved, Opened, RunChange, RunNow, TaskNow, TaskStage};
+use crate::columns::{DELIVERED, LEASED, WAITING, repeat_number, signed, status_number, tenant_key};
+use crate::grants::{OPEN_GRANTS, open_grants};
 use crate::request::Step;
 use crate::rows::Rows;
 
 pub(crate) const CREATE_RUNS: &str = "INSERT INTO runs (run_no, run_id, revision, status, agent, tenant, pause, deadline, \
-     created_at, updated_at, owner, lease_until) \
+     created_at, updated_at, owner, lease_until, audit_tenant, audit_revision, audit_rows, audit_link) \
      SELECT value->>0, CAST(substr($2, value->>1, value->>2) AS TEXT), value->>3, value->>4, \
      CAST(substr($2, value->>5, value->>6) AS TEXT), CAST(substr($2, value->>7, value->>8) AS TEXT), value->>9, \
-     value->>10, value->>11, value->>12, CAST(substr($2, value->>13, value->>14) AS TEXT), value->>15 FROM json_each($1)";
+     value->>10, value->>11, value->>12, CAST(substr($2, value->>13, value->>14) AS TEXT), value->>15, \
+     CAST(substr($2, value->>16, value->>17) AS TEXT), value->>18, value->>19, substr($2, value->>20, value->>21) \
+     FROM json_each($1)";
 pub(crate) const MOVE_RUNS: &str = "UPDATE runs SET revision = j.value->>1, status = j.value->>2, pause = j.value->>3, \
      deadline = j.value->>4, updated_at = j.value->>5, owner = CAST(substr($2, j.value->>6, j.value->>7) AS TEXT), \
-     lease_until = j.value->>8 FROM json_each($1) j WHERE runs.run_no = j.value->>0";
+     lease_until = j.value->>8, audit_revision = j.value->>9, audit_rows = j.value->>10, \
+     audit_link = substr($2, j.value->>11, j.value->>12) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const RENAME_RUNS: &str = "UPDATE runs SET agent = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
      tenant = CAST(substr($2, j.value->>3, j.value->>4) AS TEXT) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const RENEW_RUNS: &str = "UPDATE runs SET owner = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
      lease_until = j.value->>3 FROM json_each($1) j WHERE runs.run_no = j.value->>0";
-pub(crate) const APPEND: &str = "INSERT INTO log (run_no, last_seq, first_seq, at, audit, body) \
+pub(crate) const APPEND: &str = "INSERT INTO log (run_no, last_seq, first_seq, at, audit, body, audit_no, link) \
      SELECT value->>0, value->>1, value->>2, value->>3, substr($2, value->>4, value->>5), \
-     substr($2, value->>6, value->>7) FROM json_each($1)";
+     substr($2, value->>6, value->>7), value->>8, substr($2, value->>9, value->>10) FROM json_each($1)";
 pub(crate) const OPEN_TASKS: &str = "INSERT INTO tasks (task_no, run_no, turn, idx, agent, tenant, tool, attempts, \
      attempts_max, repeat, deadline, created_at, state, moment, body) \
      SELECT value->>0, value->>1, value->>2, value->>3, CAST(substr($2, value->>4, value->>5) AS TEXT), \
@@ -34,23 +38,41 @@ pub(crate) const CHANGE_TASKS: &str = "UPDATE tasks SET state = j.value->>1, mom
      FROM json_each($1) j WHERE tasks.task_no = j.value->>0";
 pub(crate) const CLOSE_TASKS: &str = "DELETE FROM tasks WHERE task_no IN (SELECT value->>0 FROM json_each($1))";
 
+/// What a group adds and nobody in it looks at.
+pub(crate) struct Written {
+    log: Rows,
+    grants: Rows,
+}
+
+impl Written {
+    pub(crate) fn new() -> Self {
+        Self { log: Rows::new(), grants: Rows::new() }
+    }
+}
+
 /// Decides one transition. What is accepted is on the board and in the log afterwards; what is not changed nothing.
-pub(crate) fn decide(board: &mut Board, log: &mut Rows, step: Step) -> Result<Revision, CommitError> {
+pub(crate) fn decide(board: &mut Board, written: &mut Written, step: Step) -> Result<Revision, CommitError> {
     let current = board.run(&step.run).map_or(Revision(0), |run| run.revision);
     if current != step.at {
         return Err(CommitError::Stale { current });
     }
     check_guards(board, &step)?;
     let revision = Revision(step.at.0 + step.records);
-    let run_no = move_run(board, &step, revision);
-    log.row()
+    let (run_no, chain) = move_run(board, &step, revision);
+    let chain = step.audit.is_some().then_some(chain);
+    written
+        .log
+        .row()
         .int(run_no)
         .int(signed(revision.0))
         .int(signed(step.at.0 + 1))
         .int(step.moment.0)
         .bytes_or_null(step.audit.as_deref())
         .bytes(&step.body)
+        .int_or_null(chain.as_ref().map(|chain| signed(chain.rows)))
+        .bytes_or_null(chain.as_ref().map(|chain| chain.link.0.as_slice()))
         .end();
+    open_grants(&mut written.grants, &step);
     change_tasks(board, step, run_no);
     Ok(revision)
 }
@@ -77,7 +99,24 @@ fn holding(step: &Step, now: Timestamp) -> (Option<&Hold>, Timestamp) {
     (hold, hold.map_or(now, |hold| now.plus_ms(hold.lease_ms.min(LEASE_MS_MAX))))
 }
 
-fn move_run(board: &mut Board, step: &Step, revision: Revision) -> i64 {
+/// The chain after a transition.
+fn next_chain(run: Option<&RunNow>, step: &Step, revision: Revision) -> Chain {
+    let tenant = step.head.tenant.as_deref();
+    let chain = run.map(|run| run.chain.clone()).unwrap_or_else(|| Chain {
+        tenant: tenant_key(tenant).into(),
+        revision: Revision(0),
+        rows: 0,
+        link: first_link(&step.run, tenant),
+    });
+    match &step.audit {
+        Some(body) => {
+            Chain { revision, rows: chain.rows + 1, link: next_link(chain.link, revision, step.moment, body), ..chain }
+        }
+        None => chain,
+    }
+}
+
+fn move_run(board: &mut Board, step: &Step, revision: Revision) -> (i64, Chain) {
     let (hold, lease_until) = holding(step, board.now);
     let owner = hold.map(|hold| hold.owner.as_str().into());
     let agent = step.head.agent.clone().unwrap_or_default();
@@ -99,8 +138,10 @@ fn move_run(board: &mut Board, step: &Step, revision: Revision) -> i64 {
     let run_no = run.as_ref().map_or(board.last_run, |run| run.run_no);
     let is_renamed = run.as_ref().is_some_and(|run| run.is_renamed || run.agent != agent || run.tenant != tenant);
     let status = step.head.status;
-    *run = Some(RunNow { run_no, revision, status, agent, tenant, owner, lease_until, change, is_renamed });
-    run_no
+    let chain = next_chain(run.as_ref(), step, revision);
+    let after = chain.clone();
+    *run = Some(RunNow { run_no, revision, status, agent, tenant, owner, lease_until, chain, change, is_renamed });
+    (run_no, after)
 }
 
 fn change_tasks(board: &mut Board, step: Step, run_no: i64) {
@@ -132,9 +173,10 @@ fn change_tasks(board: &mut Board, step: Step, run_no: i64) {
 }
 
 /// Adds statements that write what is on the board and in the log.
-pub(crate) fn write(batch: &mut Batch, board: &Board, log: Rows) {
+pub(crate) fn write(batch: &mut Batch, board: &Board, written: Written) {
     write_runs(batch, board);
-    add(batch, APPEND, log);
+    add(batch, APPEND, written.log);
+    add(batch, OPEN_GRANTS, written.grants);
     write_tasks(batch, board);
 }
 
@@ -159,6 +201,9 @@ fn write_runs(batch: &mut Batch, board: &Board) {
                 .int(moved.updated_at.0)
                 .text_or_null(owner)
                 .int(run.lease_until.0)
+                .int(signed(run.chain.revision.0))
+                .int(signed(run.chain.rows))
+                .bytes(&run.chain.link.0)
                 .end(),
             RunChange::Created { at, moved } => created
                 .row()
@@ -174,6 +219,10 @@ fn write_runs(batch: &mut Batch, board: &Board) {
                 .int(moved.updated_at.0)
                 .text_or_null(owner)
                 .int(run.lease_until.0)
+                .text(&run.chain.tenant)
+                .int(signed(run.chain.revision.0))
+                .int(signed(run.chain.rows))
+                .bytes(&run.chain.link.0)
                 .end(),
         }
         if run.is_renamed && !matches!(run.change, RunChange::Created { .. }) {

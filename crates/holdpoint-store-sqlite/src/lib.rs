@@ -9,6 +9,7 @@ mod board;
 mod columns;
 mod commit;
 mod fault;
+mod grants;
 mod leases;
 mod look;
 mod options;
@@ -17,6 +18,7 @@ mod read;
 mod request;
 mod rows;
 mod schema;
+mod seals;
 mod tasks;
 mod wait;
 mod writer;
@@ -26,20 +28,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, AuditRow, ClaimRequest, Clock, CommitError, DeliveredTask, Head, Hold, LeaseRequest, LeaseState,
-    LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, StoreFault, SystemClock,
-    TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage, Topic, Transition, packed,
+    Agents, AuditPage, AuditRow, ClaimRequest, Clock, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
+    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage,
+    Seal, SealedRun, Store, StoreError, StoreFault, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage,
+    Tombstone, Topic, Trace, Transition, packed,
 };
 use sqlx::sqlite::SqlitePoolOptions;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use columns::pack_one;
+use grants::Revoking;
 pub use options::{BUSY_MS_DEFAULT, Migrate, Options, READERS_DEFAULT};
 use read::Readers;
 use request::{Answer, Request, Step};
+pub use schema::SCHEMA_VERSION;
 use wait::Waits;
 use writer::{QUEUE_MAX, Writer};
 
@@ -170,6 +175,60 @@ impl Store for SqliteStore {
         self.readers.audit(run).await
     }
 
+    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
+        self.readers.audit_after(after, limit).await
+    }
+
+    async fn audit_heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<SealedRun>, StoreError> {
+        self.readers.audit_heads(tenant, after, limit).await
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        if !self.readers.any_to_seal(tenant).await? {
+            return Ok(None);
+        }
+        self.ask(|answer| Request::Seal(tenant.map(Into::into), answer)).await
+    }
+
+    async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
+        self.readers.seals(tenant, after, limit).await
+    }
+
+    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
+        self.readers.traces(tenant, sealed).await
+    }
+
+    async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        self.readers.tombstones(tenant, after, limit).await
+    }
+
+    async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
+        self.readers.tenants().await
+    }
+
+    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        self.readers.grants_for(tenant, tool, self.now()).await
+    }
+
+    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        self.readers.grants(filter).await
+    }
+
+    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        let revoking = Revoking::new(tenant, id, by);
+        self.ask(|answer| Request::RevokeGrant(revoking, answer)).await
+    }
+
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
         self.ask(|answer| Request::Renew(run.clone(), hold.clone(), answer)).await
     }
@@ -239,7 +298,7 @@ impl Store for SqliteStore {
 
 /// Packed by whoever commits, so that the writer does not have to.
 fn step(run: &RunId, at: Revision, transition: Transition) -> Step {
-    let Transition { records, head, at: moment, hold, tasks, audit } = transition;
+    let Transition { records, head, at: moment, hold, tasks, audit, grants } = transition;
     let tasks = tasks.into_iter().map(|change| match change {
         TaskChange::Open(mut opening) => {
             opening.body = pack_one(opening.body);
@@ -257,5 +316,6 @@ fn step(run: &RunId, at: Revision, transition: Transition) -> Step {
         hold,
         tasks: tasks.collect(),
         audit,
+        grants,
     }
 }

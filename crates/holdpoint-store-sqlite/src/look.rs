@@ -1,12 +1,12 @@
 //! The first half of a group: takes the lock and looks up everything that the requests are about.
 
 use holdpoint_core::{Attempt, CallKey, Revision, Timestamp};
-use holdpoint_store::{Fence, StoreError, TaskChange};
+use holdpoint_store::{Fence, Link, StoreError, TaskChange};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
 use crate::batch::{Batch, Values};
-use crate::board::{Board, RunChange, RunNow, TaskNow, TaskStage};
+use crate::board::{Board, Chain, RunChange, RunNow, TaskNow, TaskStage};
 use crate::columns::{DELIVERED, LEASED, Reader, WAITING};
 use crate::fault::corrupt;
 use crate::request::Request;
@@ -15,7 +15,8 @@ use crate::rows::Rows;
 const LOCK: &str = "BEGIN IMMEDIATE";
 pub(crate) const LAST_NUMBERS: &str = "SELECT (SELECT ifnull(max(run_no), 0) FROM runs), \
      (SELECT ifnull(max(task_no), 0) FROM tasks), (SELECT last FROM tickets WHERE only = 1)";
-pub(crate) const LOOK_RUNS: &str = "SELECT j.key, r.run_no, r.revision, r.status, r.agent, r.tenant, r.owner, r.lease_until \
+pub(crate) const LOOK_RUNS: &str = "SELECT j.key, r.run_no, r.revision, r.status, r.agent, r.tenant, r.owner, r.lease_until, \
+     r.audit_tenant, r.audit_revision, r.audit_rows, r.audit_link \
      FROM json_each($1) j CROSS JOIN runs r ON r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT)";
 pub(crate) const LOOK_TASKS: &str = "SELECT j.key, t.task_no, t.state, t.moment, t.attempts, t.deadline, t.fence \
      FROM json_each($1) j CROSS JOIN runs r ON r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) \
@@ -78,7 +79,12 @@ fn ask(board: &mut Board, request: &Request) {
         Request::Renew(run, ..) => board.ask_run(run),
         Request::Heartbeat(leases, ..) => leases.iter().for_each(|lease| board.ask_task(&lease.key)),
         Request::Deliver(lease, ..) | Request::Release(lease, ..) => board.ask_task(&lease.key),
-        Request::Claim(..) | Request::Lease(..) | Request::Prune(..) | Request::ForeignVersion(_) => {}
+        Request::Claim(..)
+        | Request::Lease(..)
+        | Request::Prune(..)
+        | Request::Seal(..)
+        | Request::RevokeGrant(..)
+        | Request::ForeignVersion(_) => {}
     }
 }
 
@@ -102,6 +108,12 @@ fn set_run(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
         tenant: reader.text_or_null()?,
         owner: reader.text_or_null()?,
         lease_until: reader.moment()?,
+        chain: Chain {
+            tenant: reader.text()?,
+            revision: Revision(reader.big()?),
+            rows: reader.big()?,
+            link: Link::stored(reader.bytes()?),
+        },
         change: RunChange::Nothing,
         is_renamed: false,
     });

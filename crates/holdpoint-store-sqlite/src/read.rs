@@ -23,7 +23,7 @@ pub(crate) const HEAD: &str = concat!("SELECT ", head_columns!(), " FROM runs WH
 pub(crate) const REVISION: &str = "SELECT revision FROM runs WHERE run_id = $1";
 pub(crate) const LOAD: &str = "SELECT l.first_seq, l.last_seq, l.at, l.body FROM runs r \
      LEFT JOIN log l ON l.run_no = r.run_no AND l.last_seq > $2 WHERE r.run_id = $1 ORDER BY l.last_seq";
-pub(crate) const AUDIT: &str = "SELECT l.last_seq, l.at, l.audit FROM runs r JOIN log l ON l.run_no = r.run_no \
+pub(crate) const AUDIT: &str = "SELECT l.last_seq, l.at, l.audit, l.link FROM runs r JOIN log l ON l.run_no = r.run_no \
      WHERE r.run_id = $1 AND l.audit IS NOT NULL ORDER BY l.last_seq";
 pub(crate) const DUE: &str = "SELECT r.run_id FROM json_each($1) j CROSS JOIN runs r WHERE r.run_no IN (\
      SELECT d.run_no FROM runs d INDEXED BY runs_due \
@@ -60,7 +60,12 @@ const TASK_CURSOR: char = 't';
 pub(crate) struct Readers(pub(crate) SqlitePool);
 
 impl Readers {
-    async fn all(&self, sql: &'static str, values: Values, doing: &'static str) -> Result<Vec<SqliteRow>, StoreError> {
+    pub(crate) async fn all(
+        &self,
+        sql: &'static str,
+        values: Values,
+        doing: &'static str,
+    ) -> Result<Vec<SqliteRow>, StoreError> {
         let failed = |error| store_error(doing, error);
         let values = values.into_arguments().map_err(failed)?;
         sqlx::query_with(sql, values).fetch_all(&self.0).await.map_err(failed)
@@ -95,7 +100,8 @@ impl Readers {
         let rows = self.all(AUDIT, Values::none().text(run.as_str()), "read the audit log of the run").await?;
         let read = |row| {
             let mut reader = Reader::new(row);
-            Ok(AuditRow { revision: Revision(reader.big()?), at: reader.moment()?, body: reader.bytes()?.into() })
+            let (revision, at) = (Revision(reader.big()?), reader.moment()?);
+            Ok(AuditRow { revision, at, body: reader.bytes()?.into(), link: reader.link()? })
         };
         rows.iter().map(read).collect()
     }

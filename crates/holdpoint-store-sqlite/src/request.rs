@@ -1,15 +1,18 @@
 //! What the writer is asked for, and what it answers.
 
+use std::sync::Arc;
+
 use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::{
-    ClaimRequest, CommitError, HeadUpdate, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Release,
-    StoreError, TaskChange, TaskLease,
+    ClaimRequest, CommitError, GrantOpening, HeadUpdate, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest,
+    Release, Seal, StoreError, TaskChange, TaskLease,
 };
 use sqlx::sqlite::SqliteRow;
 use tokio::sync::oneshot;
 
 use crate::batch::{Given, StatementNo};
 use crate::fault::GroupFailure;
+use crate::grants::Revoking;
 use crate::leases::read_runs;
 use crate::tasks::Leasing;
 
@@ -27,6 +30,7 @@ pub(crate) struct Step {
     pub(crate) hold: Option<Hold>,
     pub(crate) tasks: Vec<TaskChange>,
     pub(crate) audit: Option<Vec<u8>>,
+    pub(crate) grants: Vec<GrantOpening>,
 }
 
 /// One thing to write.
@@ -39,6 +43,9 @@ pub(crate) enum Request {
     Deliver(TaskLease, Vec<u8>, Answer<LeaseState>),
     Release(TaskLease, Release, Answer<LeaseState>),
     Prune(PruneRequest, Answer<Vec<RunId>>),
+    /// What moved of a tenant's runs. Goes alone.
+    Seal(Option<Arc<str>>, Answer<Option<Seal>>),
+    RevokeGrant(Revoking, Answer<bool>),
     /// A number that changes when somebody else wrote to the file. Nothing is written for it.
     ForeignVersion(Answer<i64>),
 }
@@ -50,6 +57,7 @@ pub(crate) enum Reply {
     States(Answer<Vec<LeaseState>>, Vec<LeaseState>),
     Claimed(Answer<Vec<RunId>>, StatementNo),
     Pruned(Answer<Vec<RunId>>, StatementNo),
+    Revoked(Answer<bool>, StatementNo),
     Leased(Answer<Vec<LeasedTask>>, StatementNo, Leasing),
 }
 
@@ -62,7 +70,9 @@ impl Request {
                     TaskChange::Open(opening) => opening.body.len(),
                     TaskChange::Close { .. } => 0,
                 });
-                step.body.len() + step.audit.as_ref().map_or(0, Vec::len) + bodies.sum::<usize>()
+                let grants = step.grants.iter().map(|grant| grant.body.len());
+                let audit = step.audit.as_ref().map_or(0, Vec::len);
+                step.body.len() + audit + bodies.sum::<usize>() + grants.sum::<usize>()
             }
             Request::Deliver(_, result, _) => result.len(),
             Request::Renew(..)
@@ -71,6 +81,8 @@ impl Request {
             | Request::Heartbeat(..)
             | Request::Release(..)
             | Request::Prune(..)
+            | Request::Seal(..)
+            | Request::RevokeGrant(..)
             | Request::ForeignVersion(_) => 0,
         }
     }
@@ -85,6 +97,8 @@ impl Request {
             Request::Claim(_, answer) | Request::Prune(_, answer) => fail(answer, failure),
             Request::Lease(_, answer) => fail(answer, failure),
             Request::Heartbeat(_, _, answer) => fail(answer, failure),
+            Request::Seal(_, answer) => fail(answer, failure),
+            Request::RevokeGrant(_, answer) => fail(answer, failure),
             Request::ForeignVersion(answer) => fail(answer, failure),
         }
     }
@@ -99,6 +113,7 @@ impl Reply {
             Reply::States(answer, states) => _ = answer.send(Ok(states)),
             Reply::Claimed(answer, statement) => _ = answer.send(read_runs(&given.take(statement))),
             Reply::Leased(answer, statement, leasing) => _ = answer.send(leasing.read(&given.take(statement))),
+            Reply::Revoked(answer, statement) => _ = answer.send(Ok(!given.take(statement).is_empty())),
             Reply::Pruned(answer, statement) => return send_pruned(answer, &given.take(statement)),
         }
         Vec::new()
@@ -112,6 +127,7 @@ impl Reply {
             Reply::States(answer, _) => fail(answer, failure),
             Reply::Claimed(answer, _) | Reply::Pruned(answer, _) => fail(answer, failure),
             Reply::Leased(answer, ..) => fail(answer, failure),
+            Reply::Revoked(answer, _) => fail(answer, failure),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Versions of the schema: forward only, one transaction each time, under the lock of the file.
 
+mod chain;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,9 +14,12 @@ use crate::fault::{is_locked, store_error};
 use crate::options::{Migrate, Options, check_place};
 
 /// One step each, in order. The first makes version 1.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_runs.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../migrations/0001_runs.sql"), include_str!("../migrations/0002_audit_chain.sql")];
 /// The version that this program reads and writes.
-pub(crate) const KNOWN: u32 = MIGRATIONS.len() as u32;
+pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+/// The version that chained the audit rows. Those of older databases are chained when it comes.
+const CHAINED: u32 = 2;
 /// How long to wait before asking again for a file that somebody else is just making.
 const LOCKED_RETRY: Duration = Duration::from_millis(10);
 
@@ -46,7 +51,7 @@ async fn prepare(connection: &mut SqliteConnection, options: &Options, now: Time
     let found = version(connection).await.map_err(|error| store_error("open", error))?;
     check(found, options.migrate)?;
     use_wal(connection, options).await.map_err(|error| store_error("open", error))?;
-    if found != Some(KNOWN) {
+    if found != Some(SCHEMA_VERSION) {
         migrate(connection, now).await?;
     }
     Ok(())
@@ -76,9 +81,9 @@ fn check(found: Option<u32>, migrate: Migrate) -> Result<(), StoreError> {
             let cause = "the file is a database of another program";
             return Err(StoreError::fault(StoreFault::InvalidUrl, "open", cause));
         }
-        (Some(found), _) if found > KNOWN => StoreFault::SchemaNewer { found, known: KNOWN },
-        (Some(KNOWN), _) | (_, Migrate::Auto) => return Ok(()),
-        (found, Migrate::Refuse) => StoreFault::SchemaOlder { found: found.unwrap_or(0), known: KNOWN },
+        (Some(found), _) if found > SCHEMA_VERSION => StoreFault::SchemaNewer { found, known: SCHEMA_VERSION },
+        (Some(SCHEMA_VERSION), _) | (_, Migrate::Auto) => return Ok(()),
+        (found, Migrate::Refuse) => StoreFault::SchemaOlder { found: found.unwrap_or(0), known: SCHEMA_VERSION },
     };
     let cause = "the schema is not of this version";
     Err(StoreError::fault(fault, "open", cause))
@@ -122,6 +127,9 @@ async fn migrate(connection: &mut SqliteConnection, now: Timestamp) -> Result<()
 async fn apply(connection: &mut SqliteConnection, found: u32, now: Timestamp) -> Result<(), sqlx::Error> {
     for (sql, version) in MIGRATIONS.into_iter().zip(1_u32..).skip(found as usize) {
         connection.execute(AssertSqlSafe(sql)).await?;
+        if version == CHAINED {
+            chain::chain_all(connection).await?;
+        }
         sqlx::query("INSERT INTO holdpoint_schema (version, applied_at) VALUES ($1, $2)")
             .bind(version)
             .bind(now.0)

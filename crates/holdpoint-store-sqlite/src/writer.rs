@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use holdpoint_core::{RunId, Status};
-use holdpoint_store::{Clock, LeaseState, TaskChange, Topic};
+use holdpoint_store::{Clock, LeaseState, Seal, TaskChange, Topic};
 use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
 use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Values};
 use crate::board::Board;
+use crate::commit::Written;
 use crate::fault::GroupFailure;
 use crate::options::Options;
-use crate::request::{Reply, Request, Step};
-use crate::rows::Rows;
+use crate::request::{Answer, Reply, Request, Step};
 use crate::wait::Waits;
-use crate::{commit, leases, look, prune, tasks};
+use crate::{commit, grants, leases, look, prune, seals, tasks};
 
 /// How many requests may wait before those who come have to wait outside.
 pub(crate) const QUEUE_MAX: usize = 1_024;
@@ -65,6 +65,13 @@ impl Writer {
                 }
             }
             self.fill(&mut waiting);
+            // A seal goes alone: others may go on as soon as it is written.
+            if let Some(Request::Seal(..)) = waiting.front() {
+                if let Some(Request::Seal(tenant, answer)) = waiting.pop_front() {
+                    self.seal(tenant.as_deref(), answer).await;
+                }
+                continue;
+            }
             let group = next_group(&mut waiting);
             self.handle(group).await;
             // Those who were answered may have the next thing ready at once: it is cheaper together.
@@ -109,6 +116,20 @@ impl Writer {
             }
         };
         self.finish(decide(board, group)).await;
+    }
+
+    async fn seal(&mut self, tenant: Option<&str>, answer: Answer<Option<Seal>>) {
+        let now = self.clock.now();
+        let sealed = match self.connection().await {
+            Ok(connection) => seals::seal(connection, tenant, now).await,
+            Err(error) => Err(error),
+        };
+        let sealed = match sealed {
+            Ok(sealed) => Ok(sealed),
+            Err(error) => Err(self.undo(error).await.store_error("seal")),
+        };
+        // Who no longer listens finds the seal in the file.
+        _ = answer.send(sealed);
     }
 
     async fn finish(&mut self, decided: Decided) {
@@ -188,7 +209,7 @@ fn next_group(waiting: &mut VecDeque<Request>) -> Vec<Request> {
     let mut bytes = 0;
     let fits = |request: &Request| {
         bytes += request.bytes();
-        bytes <= GROUP_BYTES_MAX
+        bytes <= GROUP_BYTES_MAX && !matches!(request, Request::Seal(..))
     };
     let count = waiting.iter().take(GROUP_MAX).map(fits).take_while(|fits| *fits).count();
     waiting.drain(..count.max(1)).collect()
@@ -198,13 +219,13 @@ fn next_group(waiting: &mut VecDeque<Request>) -> Vec<Request> {
 /// Whoever waits in the same group asked at the same time, so any order is a right one.
 fn decide(mut board: Board, group: Vec<Request>) -> Decided {
     let ticket = board.last_ticket;
-    let (mut log, mut news) = (Rows::new(), News::default());
+    let (mut written, mut news) = (Written::new(), News::default());
     let (mut replies, mut takers) = (Vec::with_capacity(group.len()), Vec::new());
     for request in group {
         match request {
             Request::Commit(step, answer) => {
                 let step_news = News::of(&step);
-                let result = commit::decide(&mut board, &mut log, *step);
+                let result = commit::decide(&mut board, &mut written, *step);
                 if result.is_ok() {
                     news.add(step_news);
                 }
@@ -227,13 +248,16 @@ fn decide(mut board: Board, group: Vec<Request>) -> Decided {
                 news.tasks |= state == LeaseState::Held;
                 replies.push(Reply::State(answer, state));
             }
-            Request::Claim(..) | Request::Lease(..) | Request::Prune(..) | Request::ForeignVersion(_) => {
-                takers.push(request);
-            }
+            Request::Claim(..)
+            | Request::Lease(..)
+            | Request::Prune(..)
+            | Request::Seal(..)
+            | Request::RevokeGrant(..)
+            | Request::ForeignVersion(_) => takers.push(request),
         }
     }
     let mut batch = Batch::new();
-    commit::write(&mut batch, &board, log);
+    commit::write(&mut batch, &board, written);
     if board.last_ticket != ticket {
         batch.add(tasks::KEEP_TICKET, Values::none().int(board.last_ticket));
     }
@@ -246,7 +270,10 @@ fn decide(mut board: Board, group: Vec<Request>) -> Decided {
 fn take(batch: &mut Batch, board: &mut Board, request: Request) -> Option<Reply> {
     match request {
         Request::Claim(request, answer) => Some(Reply::Claimed(answer, leases::claim(batch, &request, board.now))),
-        Request::Prune(request, answer) => Some(Reply::Pruned(answer, prune::prune(batch, &request))),
+        Request::Prune(request, answer) => Some(Reply::Pruned(answer, prune::prune(batch, &request, board.now))),
+        Request::RevokeGrant(revoking, answer) => {
+            Some(Reply::Revoked(answer, grants::revoke(batch, &revoking, board.now)))
+        }
         Request::Lease(request, answer) => {
             let (tasks, leasing) = tasks::lease(batch, board, &request);
             Some(Reply::Leased(answer, tasks, leasing))
@@ -257,6 +284,7 @@ fn take(batch: &mut Batch, board: &mut Board, request: Request) -> Option<Reply>
         | Request::Heartbeat(..)
         | Request::Deliver(..)
         | Request::Release(..)
+        | Request::Seal(..)
         | Request::ForeignVersion(_) => None,
     }
 }

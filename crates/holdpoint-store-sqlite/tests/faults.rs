@@ -11,7 +11,7 @@ use std::sync::Arc;
 use common::{START, commit_fault, create, fault, fault_of_opening, open, step, stranger, url};
 use holdpoint_core::{Code, Revision, RunId, Status, Timestamp};
 use holdpoint_store::{PruneRequest, Store, StoreFault};
-use holdpoint_store_sqlite::{Migrate, Options, SqliteStore};
+use holdpoint_store_sqlite::{Migrate, Options, SCHEMA_VERSION, SqliteStore};
 use sqlx::{Connection, Executor};
 
 /// The user that owns nothing.
@@ -71,7 +71,7 @@ async fn a_newer_schema_is_not_touched() {
     newer.close().await.unwrap();
     for migrate in [Migrate::Auto, Migrate::Refuse] {
         let found = fault_of_opening(&url(&path), Options { migrate, ..Options::default() }).await;
-        assert_eq!(found, StoreFault::SchemaNewer { found: 77, known: 1 });
+        assert_eq!(found, StoreFault::SchemaNewer { found: 77, known: SCHEMA_VERSION });
     }
 }
 
@@ -84,7 +84,7 @@ async fn an_older_schema_is_refused_if_it_must_not_change() {
     assert!(!path.exists());
 
     std::fs::write(&path, b"").unwrap();
-    let older = StoreFault::SchemaOlder { found: 0, known: 1 };
+    let older = StoreFault::SchemaOlder { found: 0, known: SCHEMA_VERSION };
     assert_eq!(fault_of_opening(&url(&path), refuse()).await, older);
     open(&path).await.close().await;
     SqliteStore::open_with(&url(&path), refuse()).await.unwrap();

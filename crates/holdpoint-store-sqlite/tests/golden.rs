@@ -1,4 +1,5 @@
-//! A database of version 1, as it was made then. It must open for ever; `UPDATE_GOLDEN=1` makes a new one.
+//! A database of each version, as it was made then. They must open for ever; `UPDATE_GOLDEN=1` makes that of this version
+//! anew.
 
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
@@ -9,19 +10,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::{START, lease_request, opening, step, stranger, url};
-use holdpoint_core::{CallIndex, CallKey, ContinuationId, PauseNumber, Revision, RunId, Status, Turn};
-use holdpoint_store::{
-    Fence, Hold, LeaseState, ManualClock, OwnerId, RunFilter, Store, TaskChange, TaskFilter, TaskGuard, TaskLease,
-    TaskState,
+use holdpoint_core::{
+    CallIndex, CallKey, ContinuationId, PauseNumber, Revision, RunId, Status, Timestamp, ToolName, Turn,
 };
-use holdpoint_store_sqlite::{Migrate, Options, SqliteStore};
+use holdpoint_store::audit::verify;
+use holdpoint_store::{
+    Fence, GrantOpening, Hold, LeaseState, ManualClock, OwnerId, PruneRequest, RunFilter, SealedRun, Store, TaskChange,
+    TaskFilter, TaskGuard, TaskLease, TaskState, first_link, next_link,
+};
+use holdpoint_store_sqlite::{Migrate, Options, SCHEMA_VERSION, SqliteStore};
 use sqlx::{Connection, Executor};
 
 /// Long enough to be compressed.
 const LONG_BYTES: usize = 10_000;
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1.db")
+fn golden(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}.db"))
 }
 
 fn long() -> Vec<u8> {
@@ -36,6 +40,18 @@ async fn open(path: &Path, migrate: Migrate) -> SqliteStore {
     let clock = Arc::new(ManualClock::new(START.plus_ms(1_000)));
     let options = Options { migrate, clock: Some(clock), ..Options::default() };
     SqliteStore::open_with(&url(path), options).await.unwrap()
+}
+
+/// A run that was sealed and pruned and left a grant.
+async fn fill_and_prune(store: &SqliteStore) {
+    let mut gone = step(&[b"ended"], Status::Finished);
+    gone.audit = Some(br#"{"v":1,"entries":[]}"#.to_vec());
+    let grant = GrantOpening { id: "grant".into(), tool: ToolName::new("refund"), until: None, body: b"{}".to_vec() };
+    gone.grants = vec![grant];
+    store.commit(&RunId::new("gone"), Revision(0), gone).await.unwrap();
+    store.seal(None).await.unwrap().unwrap();
+    let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
+    assert_eq!(store.prune(&all).await.unwrap().len(), 1);
 }
 
 /// A run that is over, one that runs, and one that waits, with a task in each state.
@@ -72,34 +88,58 @@ async fn make(path: &Path) {
     connection.execute("PRAGMA page_size = 512; VACUUM").await.unwrap();
     connection.close().await.unwrap();
     let store = open(path, Migrate::Auto).await;
+    fill_and_prune(&store).await;
     fill(&store).await;
     store.close().await;
 }
 
-async fn copy(folder: &Path) -> PathBuf {
+/// One test, since it alone may write the golden file: that of this version, never an older one.
+#[tokio::test]
+async fn every_version_opens_and_goes_on() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        make(&golden()).await;
+        make(&golden(SCHEMA_VERSION)).await;
     }
-    let path = folder.join("copy.db");
-    std::fs::copy(golden(), &path).unwrap();
-    path
+    for version in 1..=SCHEMA_VERSION {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("copy.db");
+        std::fs::copy(golden(version), &path).unwrap();
+        let store = open(&path, Migrate::Auto).await;
+        read_runs(&store).await;
+        read_tasks(&store).await;
+        check_chain(&store).await;
+        go_on(&store).await;
+        if version >= 2 {
+            read_sealed(&store).await;
+        }
+        let verified = verify(&store, &mut |_| {}).await.unwrap();
+        assert!(verified.is_whole(), "{:?}", verified.findings);
+        assert_eq!((verified.runs, verified.rows), (3, 1));
+        store.close().await;
+
+        // What was brought up to date is what is made today.
+        let new = folder.path().join("new.db");
+        open(&new, Migrate::Auto).await.close().await;
+        assert_eq!(schema(&path).await, schema(&new).await);
+    }
 }
 
-/// One test, since it alone may write the golden file.
-#[tokio::test]
-async fn version_1_opens_and_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = copy(folder.path()).await;
-    let store = open(&path, Migrate::Auto).await;
-    read_runs(&store).await;
-    read_tasks(&store).await;
-    go_on(&store).await;
-    store.close().await;
+/// The audit rows of the first version had no links: they get the ones that they would have had.
+async fn check_chain(store: &SqliteStore) {
+    let finished = RunId::new("finished");
+    let audit = store.audit(&finished).await.unwrap();
+    let link = next_link(first_link(&finished, Some("acme")), Revision(2), START, &audit[0].body);
+    assert_eq!(audit[0].link, link);
+    let heads = store.audit_heads(Some("acme"), None, 10).await.unwrap();
+    assert_eq!(heads, [SealedRun { run: finished, revision: Revision(2), link }]);
+}
 
-    // What was brought up to date is what is made today.
-    let new = folder.path().join("new.db");
-    open(&new, Migrate::Auto).await.close().await;
-    assert_eq!(schema(&path).await, schema(&new).await);
+async fn read_sealed(store: &SqliteStore) {
+    let seals = store.seals(None, 0, 10).await.unwrap();
+    assert_eq!((seals.len(), seals[0].runs[0].run.as_str()), (1, "gone"));
+    let stones = store.tombstones(None, None, 10).await.unwrap();
+    assert_eq!((stones.len(), &stones[0].run, stones[0].seal), (1, &seals[0].runs[0], 1));
+    let grants = store.grants_for(None, &ToolName::new("refund")).await.unwrap();
+    assert_eq!((grants.len(), &*grants[0].id, &*grants[0].body), (1, "grant", &b"{}"[..]));
 }
 
 async fn read_runs(store: &SqliteStore) {

@@ -18,18 +18,21 @@
 //! # });
 //! ```
 
+mod chains;
 mod claims;
 mod commits;
 mod desk;
 mod fences;
 mod finding;
 mod fixture;
+mod granting;
 mod guards;
 mod lasting;
 mod leasing;
 mod pruning;
 mod reading;
 mod results;
+mod sealing;
 mod waiting;
 mod watching;
 
@@ -40,6 +43,10 @@ use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use crate::{HeadUpdate, Store, Transition};
 
+pub use chains::{
+    an_audit_log_that_nobody_changed_is_whole, audit_heads_are_those_of_one_tenant, audit_rows_are_chained,
+    chains_are_right_under_load, the_whole_audit_log_comes_in_pages,
+};
 pub use claims::{
     a_commit_says_who_holds_the_run, a_held_run_is_claimed_when_its_lease_lapsed,
     claims_are_of_some_agents_and_limited, of_racing_claims_each_run_goes_to_one, only_running_runs_are_claimed,
@@ -60,6 +67,10 @@ pub use finding::{
     lists_have_the_newest_first, only_runs_of_the_agents_are_due,
 };
 pub use fixture::Fixture;
+pub use granting::{
+    a_grant_is_made_with_its_transition, grants_are_listed_in_pages, grants_match_tenant_tool_and_time,
+    only_the_newest_grants_are_matched,
+};
 pub use guards::{
     a_lost_lease_creates_no_run, a_lost_lease_leaves_the_hold_alone, a_lost_lease_undoes_the_whole_transition,
     a_stale_commit_leaves_the_queue_alone, a_task_opened_again_replaces_the_other, closing_asks_what_its_guard_says,
@@ -85,6 +96,10 @@ pub use reading::{
 pub use results::{
     a_task_with_a_result_is_not_leased_again, arrivals_are_of_paused_runs, closing_takes_the_result_away,
     delivering_twice_is_delivering_once, results_wait_in_the_order_of_their_arrival,
+};
+pub use sealing::{
+    a_pruned_run_leaves_a_tombstone, many_runs_take_many_seals, racing_seals_follow_each_other, seals_chain_what_moved,
+    tenants_are_named, traces_tell_what_became_of_sealed_runs,
 };
 pub use waiting::{
     everybody_who_waits_is_woken, waiting_ends_at_the_next_commit, waiting_for_the_past_is_over_at_once,
@@ -174,6 +189,21 @@ macro_rules! with_store_rules {
             tasks_of_different_calls_are_kept_apart,
             ten_thousand_runs_are_all_found,
             what_was_committed_is_there_after_reopening,
+            an_audit_log_that_nobody_changed_is_whole,
+            audit_heads_are_those_of_one_tenant,
+            audit_rows_are_chained,
+            chains_are_right_under_load,
+            the_whole_audit_log_comes_in_pages,
+            a_pruned_run_leaves_a_tombstone,
+            many_runs_take_many_seals,
+            racing_seals_follow_each_other,
+            seals_chain_what_moved,
+            tenants_are_named,
+            traces_tell_what_became_of_sealed_runs,
+            a_grant_is_made_with_its_transition,
+            grants_are_listed_in_pages,
+            grants_match_tenant_tool_and_time,
+            only_the_newest_grants_are_matched,
         }
     };
 }

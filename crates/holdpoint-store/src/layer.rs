@@ -1,13 +1,15 @@
 //! Stores that hand on to another store and do a few things differently.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, AuditRow, ClaimRequest, CommitError, DeliveredTask, Head, Hold, LeaseRequest, LeaseState, LeasedTask,
-    PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage,
-    Topic, Transition,
+    Agents, AuditPage, AuditRow, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage, GrantRow,
+    Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Seal,
+    SealedRun, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition,
 };
 
 /// A store around another one. Whatever is not written hands on, so a layer is as long as what it changes.
@@ -43,6 +45,56 @@ pub trait StoreLayer: Send + Sync + 'static {
 
     async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
         self.inner().audit(run).await
+    }
+
+    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
+        self.inner().audit_after(after, limit).await
+    }
+
+    async fn audit_heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<SealedRun>, StoreError> {
+        self.inner().audit_heads(tenant, after, limit).await
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        self.inner().seal(tenant).await
+    }
+
+    async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
+        self.inner().seals(tenant, after, limit).await
+    }
+
+    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
+        self.inner().traces(tenant, sealed).await
+    }
+
+    async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        self.inner().tombstones(tenant, after, limit).await
+    }
+
+    async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
+        self.inner().tenants().await
+    }
+
+    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        self.inner().grants_for(tenant, tool).await
+    }
+
+    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        self.inner().grants(filter).await
+    }
+
+    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        self.inner().revoke_grant(tenant, id, by).await
     }
 
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
@@ -130,6 +182,56 @@ impl<L: StoreLayer> Store for L {
 
     async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
         StoreLayer::audit(self, run).await
+    }
+
+    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
+        StoreLayer::audit_after(self, after, limit).await
+    }
+
+    async fn audit_heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<SealedRun>, StoreError> {
+        StoreLayer::audit_heads(self, tenant, after, limit).await
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        StoreLayer::seal(self, tenant).await
+    }
+
+    async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
+        StoreLayer::seals(self, tenant, after, limit).await
+    }
+
+    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
+        StoreLayer::traces(self, tenant, sealed).await
+    }
+
+    async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        StoreLayer::tombstones(self, tenant, after, limit).await
+    }
+
+    async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
+        StoreLayer::tenants(self).await
+    }
+
+    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        StoreLayer::grants_for(self, tenant, tool).await
+    }
+
+    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        StoreLayer::grants(self, filter).await
+    }
+
+    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        StoreLayer::revoke_grant(self, tenant, id, by).await
     }
 
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {

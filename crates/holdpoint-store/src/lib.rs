@@ -5,11 +5,13 @@
 //! checks it, [`MemoryStore`] is the first one, [`StoreLayer`] is for stores around others, and [`FaultyStore`] is one of
 //! those: it breaks any store on purpose.
 
+pub mod audit;
 mod clock;
 pub mod conformance;
 mod error;
 mod fault;
 mod faulty;
+mod grant;
 mod layer;
 mod lease;
 mod memory;
@@ -20,10 +22,14 @@ mod store;
 mod task;
 mod transition;
 
+pub use audit::{
+    AuditPage, AuditRow, AuditedRun, Link, Seal, SealedRun, Tombstone, Trace, first_link, next_link, seal_link,
+};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{CommitError, StoreError, TransitionProblem};
 pub use fault::StoreFault;
 pub use faulty::{FaultPoint, FaultyStore};
+pub use grant::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked};
 pub use layer::StoreLayer;
 pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, OwnerId};
 pub use memory::MemoryStore;
@@ -35,6 +41,6 @@ pub use task::{
     Release, TaskChange, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage, TaskState,
 };
 pub use transition::{
-    AuditRow, Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_BYTES_MAX,
-    TRANSITION_RECORDS_MAX, Transition,
+    Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_BYTES_MAX, TRANSITION_RECORDS_MAX,
+    Transition,
 };

@@ -1,6 +1,8 @@
 //! Runs in the memory of this process. They end with it.
 
+mod audit;
 mod entry;
+mod grants;
 mod holds;
 mod log;
 mod owners;
@@ -16,13 +18,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, AuditRow, ClaimRequest, Clock, CommitError, DUE_LIMIT_MAX, DeliveredTask, Head, Hold, LeaseRequest,
-    LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, SystemClock,
-    TaskFilter, TaskHead, TaskLease, TaskPage, Topic, Transition,
+    Agents, AuditPage, AuditRow, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask, GrantFilter,
+    GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, Revoked,
+    RunFilter, RunPage, Seal, SealedRun, Store, StoreError, SystemClock, TaskFilter, TaskHead, TaskLease, TaskPage,
+    Tombstone, Topic, Trace, Transition,
 };
 use table::{Moved, Table, Wanted};
 
@@ -119,6 +122,59 @@ impl Store for MemoryStore {
         Ok(self.table().audit(run))
     }
 
+    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
+        self.table().audit_after(after, limit.min(DUE_LIMIT_MAX))
+    }
+
+    async fn audit_heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<SealedRun>, StoreError> {
+        Ok(self.table().audit_heads(tenant, after, limit.min(DUE_LIMIT_MAX)))
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        let now = self.now();
+        Ok(self.table().seal(tenant, now, DUE_LIMIT_MAX))
+    }
+
+    async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
+        Ok(self.table().seals(tenant, after, limit.min(DUE_LIMIT_MAX)))
+    }
+
+    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
+        Ok(self.table().traces(tenant, sealed))
+    }
+
+    async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        Ok(self.table().tombstones(tenant, after, limit.min(DUE_LIMIT_MAX)))
+    }
+
+    async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
+        Ok(self.table().tenants())
+    }
+
+    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        let now = self.now();
+        Ok(self.table().grants.matching(tenant, tool, now))
+    }
+
+    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        self.table().grants.list(filter)
+    }
+
+    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        let revoked = Revoked { by: by.into(), at: self.now() };
+        Ok(self.table().grants.revoke((tenant, id), revoked))
+    }
+
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
         let now = self.now();
         Ok(self.table().renew(run, hold, now))
@@ -181,7 +237,8 @@ impl Store for MemoryStore {
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
-        Ok(self.table().prune(request))
+        let now = self.now();
+        Ok(self.table().prune(request, now))
     }
 
     fn watch(&self, topic: Topic) -> watch::Receiver<u64> {

@@ -1,13 +1,15 @@
 //! The contract that every store keeps.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use holdpoint_core::{CallKey, Revision, RunId, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, AuditRow, ClaimRequest, CommitError, DeliveredTask, Head, Hold, LeaseRequest, LeaseState, LeasedTask,
-    PruneRequest, Record, Release, RunFilter, RunPage, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage,
-    Transition,
+    Agents, AuditPage, AuditRow, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage, GrantRow,
+    Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Seal,
+    SealedRun, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition,
 };
 
 /// How many runs or tasks [`Store::due`] and [`Store::lapsed`] name at most, whatever was asked for.
@@ -32,6 +34,7 @@ pub enum Topic {
 /// 4. Of those who write onto the same revision exactly one succeeds, so a run has one history.
 /// 5. A lease names one holder and lapses by itself. What the holder of an earlier lease of a task delivers is
 ///    [`CommitError::LeaseLost`], never merged.
+/// 6. A transition that has an audit entry adds one link to the audit chain of its run, in the same commit.
 ///
 /// The revision of a run is the number of its records. A run that nobody committed to is at revision 0. Lease times are
 /// those of the store's own clock.
@@ -63,6 +66,52 @@ pub trait Store: Send + Sync + 'static {
 
     /// What the transitions of a run left in the audit log, in order. Empty for a run that is not there.
     async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError>;
+
+    /// The audit logs of all runs, run by run and row by row, from after `after`: about `limit` rows and at most
+    /// [`DUE_LIMIT_MAX`]. Also runs without rows. Each page is as it was at one moment.
+    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError>;
+
+    /// The heads of the audit chains of a tenant's runs (`None`: of runs without a tenant), in the order of their names,
+    /// from after `after`: at most `limit` and at most [`DUE_LIMIT_MAX`]. Only runs that have an audit row.
+    async fn audit_heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<SealedRun>, StoreError>;
+
+    /// Seals what moved of a tenant's runs since its last seal: at most [`DUE_LIMIT_MAX`] runs, so that it is called until
+    /// there is nothing more. Of those who seal at the same time each makes its own seal after the other's. Nothing when
+    /// nothing moved.
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError>;
+
+    /// The seals of a tenant from after this number, in order: at most `limit` and at most [`DUE_LIMIT_MAX`].
+    async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError>;
+
+    /// What there is of runs that a seal of a tenant names: one trace for each, in order. All as it was at one moment.
+    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError>;
+
+    /// What is left of a tenant's runs that were pruned, in the order of their names, from after `after`: of at most `limit`
+    /// and at most [`DUE_LIMIT_MAX`] names. A name that was used again may have several.
+    async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError>;
+
+    /// The tenants that have runs, seals or tombstones, in order; `None` first where there are some without one.
+    async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError>;
+
+    /// The grants of a tenant for a tool that are neither revoked nor past their time, the newest first: at most
+    /// [`crate::GRANTS_MATCHED_MAX`].
+    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError>;
+
+    /// One page of grants, the newest first.
+    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError>;
+
+    /// Takes a grant of a tenant back. Says whether there was one to take back: one that nobody had taken back before.
+    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError>;
 
     /// Prolongs the lease of a run that this owner holds, or that nobody does.
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError>;
@@ -102,7 +151,7 @@ pub trait Store: Send + Sync + 'static {
     /// One page of the tasks that the filter lets through, the first opened first.
     async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError>;
 
-    /// Removes runs that are over, with everything that belongs to them, and says which.
+    /// Removes runs that are over, with everything that belongs to them, and says which. Of each remains a tombstone.
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError>;
 
     /// Changes whenever something of this topic may be there to take, in this process or, soon after, in another. Changes

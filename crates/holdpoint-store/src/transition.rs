@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{ContinuationId, Revision, RunId, Status, Timestamp};
 
-use crate::{Hold, TaskChange, TransitionProblem};
+use crate::{GrantOpening, Hold, TaskChange, TransitionProblem};
 
 /// The largest record.
 pub const RECORD_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -30,12 +30,14 @@ pub struct Transition {
     pub tasks: Vec<TaskChange>,
     /// Who decided and did what, for the audit log. Never arguments or results.
     pub audit: Option<Vec<u8>>,
+    /// What people said about calls that are yet to come.
+    pub grants: Vec<GrantOpening>,
 }
 
 impl Transition {
     /// Records and a head; nobody holds the run, and the queue stays as it is.
     pub fn new(records: Vec<Vec<u8>>, head: HeadUpdate, at: Timestamp) -> Self {
-        Self { records, head, at, hold: None, tasks: Vec::new(), audit: None }
+        Self { records, head, at, hold: None, tasks: Vec::new(), audit: None, grants: Vec::new() }
     }
 
     /// Whether any store could take it: not empty, within the limits, and about this run only.
@@ -57,7 +59,11 @@ impl Transition {
             TaskChange::Open(opening) => Some(&opening.body),
             TaskChange::Close { .. } => None,
         });
-        if let Some(body) = bodies.chain(&self.audit).find(|body| body.len() > RECORD_BYTES_MAX) {
+        if let Some(body) = bodies
+            .chain(&self.audit)
+            .chain(self.grants.iter().map(|grant| &grant.body))
+            .find(|body| body.len() > RECORD_BYTES_MAX)
+        {
             return Err(TransitionProblem::RecordTooLarge { bytes: body.len() });
         }
         let bytes = self.bytes();
@@ -76,7 +82,8 @@ impl Transition {
             TaskChange::Close { .. } => 0,
         });
         let records: usize = self.records.iter().map(Vec::len).sum();
-        records + tasks.sum::<usize>() + self.audit.as_ref().map_or(0, Vec::len)
+        let grants: usize = self.grants.iter().map(|grant| grant.body.len()).sum();
+        records + tasks.sum::<usize>() + grants + self.audit.as_ref().map_or(0, Vec::len)
     }
 }
 
@@ -131,24 +138,6 @@ pub struct Head {
     pub created_at: Timestamp,
     /// The moment of its last transition.
     pub updated_at: Timestamp,
-}
-
-/// What one transition left in the audit log.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AuditRow {
-    /// The revision of the run after the transition.
-    pub revision: Revision,
-    /// When it happened.
-    pub at: Timestamp,
-    /// What the codec wrote.
-    pub body: Arc<[u8]>,
-}
-
-/// Shows the size only.
-impl fmt::Debug for AuditRow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AuditRow({} at {}, {} bytes)", self.revision, self.at.0, self.body.len())
-    }
 }
 
 /// One encoded event of a run.

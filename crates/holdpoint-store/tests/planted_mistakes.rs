@@ -5,12 +5,13 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
+use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp, ToolName};
 use holdpoint_store::conformance::{self, Fixture};
 use holdpoint_store::{
-    ClaimRequest, CommitError, Fence, HeadUpdate, LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore,
-    PruneRequest, Record, Release, RunFilter, RunPage, Store, StoreError, StoreLayer, TaskLease, TaskState, Topic,
-    Transition,
+    AuditRow, ClaimRequest, CommitError, Fence, GrantFilter, GrantRow, HeadUpdate, LeaseRequest, LeaseState,
+    LeasedTask, ManualClock, MemoryStore, PruneRequest, Record, Release, RunFilter, RunPage, Seal, SealedRun, Store,
+    StoreError, StoreLayer, TaskLease, TaskState, Tombstone, Topic, Trace, Transition, first_link, next_link,
+    seal_link,
 };
 use tokio::sync::watch;
 
@@ -41,6 +42,15 @@ enum Mistake {
     RefusesTheSameResultTwice,
     NeverWakesWatchers,
     LosesAllOnReopening,
+    /// Chains every run from the same beginning.
+    ForgetsWhoseChainItIs,
+    SealsWithoutTheSealBefore,
+    ShowsHeadsOfEveryTenant,
+    LosesTombstones,
+    LosesGrants,
+    GrantsToEveryTenant,
+    GrantsPastTheirTime,
+    RevokesForEveryTenant,
 }
 
 struct BrokenStore {
@@ -108,6 +118,8 @@ impl StoreLayer for BrokenStore {
             Mistake::ForgetsDeadlines => step.head.deadline = None,
             Mistake::ForgetsWhoHolds => step.hold = None,
             Mistake::LosesAuditRows => step.audit = None,
+            Mistake::LosesGrants => step.grants.clear(),
+            Mistake::GrantsPastTheirTime => step.grants.iter_mut().for_each(|grant| grant.until = None),
             _ => {}
         }
         let half = Transition::new(step.records.clone(), step.head.clone(), step.at);
@@ -139,6 +151,79 @@ impl StoreLayer for BrokenStore {
             return self.inner.head(run).await?.map(|_| after).ok_or_else(|| StoreError::NotFound { run: run.clone() });
         }
         self.inner.changed(run, after).await
+    }
+
+    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        let mut rows = self.inner.audit(run).await?;
+        if self.has(Mistake::ForgetsWhoseChainItIs) {
+            let mut link = first_link(&RunId::new("any"), None);
+            for row in &mut rows {
+                link = next_link(link, row.revision, row.at, &row.body);
+                row.link = link;
+            }
+        }
+        Ok(rows)
+    }
+
+    async fn audit_heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<SealedRun>, StoreError> {
+        if !self.has(Mistake::ShowsHeadsOfEveryTenant) {
+            return self.inner.audit_heads(tenant, after, limit).await;
+        }
+        let mut heads = Vec::new();
+        for tenant in self.inner.tenants().await? {
+            heads.extend(self.inner.audit_heads(tenant.as_deref(), after, limit).await?);
+        }
+        Ok(heads)
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        let mut sealed = self.inner.seal(tenant).await?;
+        if let Some(seal) = sealed.as_mut().filter(|_| self.has(Mistake::SealsWithoutTheSealBefore)) {
+            seal.link = seal_link(None, (tenant, seal.number, seal.at), &seal.runs);
+        }
+        Ok(sealed)
+    }
+
+    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
+        let mut traces = self.inner.traces(tenant, sealed).await?;
+        if self.has(Mistake::LosesTombstones) {
+            traces.iter_mut().for_each(|trace| trace.tombstones.clear());
+        }
+        Ok(traces)
+    }
+
+    async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        if self.has(Mistake::LosesTombstones) {
+            return Ok(Vec::new());
+        }
+        self.inner.tombstones(tenant, after, limit).await
+    }
+
+    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        if !self.has(Mistake::GrantsToEveryTenant) {
+            return self.inner.grants_for(tenant, tool).await;
+        }
+        let filter = GrantFilter { tool: Some(tool.clone()), ..GrantFilter::default() };
+        Ok(self.inner.grants(&filter).await?.grants)
+    }
+
+    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        if self.has(Mistake::RevokesForEveryTenant) {
+            let all = self.inner.grants(&GrantFilter::default()).await?.grants;
+            let of = all.iter().find(|grant| *grant.id == *id).and_then(|grant| grant.tenant.clone());
+            return self.inner.revoke_grant(of.as_deref(), id, by).await;
+        }
+        self.inner.revoke_grant(tenant, id, by).await
     }
 
     async fn renew(&self, run: &RunId, hold: &holdpoint_store::Hold) -> Result<LeaseState, StoreError> {
@@ -263,6 +348,16 @@ async fn the_suite_finds_every_planted_mistake() {
         PrunesEveryTenant: pruning_is_by_age_and_tenant;
         LosesAuditRows: audit_rows_come_back_in_order;
         RefusesTheSameResultTwice: delivering_twice_is_delivering_once;
+        ForgetsWhoseChainItIs: audit_rows_are_chained, a_pruned_run_leaves_a_tombstone;
+        LosesAuditRows: audit_rows_are_chained, seals_chain_what_moved, the_whole_audit_log_comes_in_pages;
+        SealsWithoutTheSealBefore: seals_chain_what_moved;
+        ShowsHeadsOfEveryTenant: audit_heads_are_those_of_one_tenant;
+        LosesTombstones: a_pruned_run_leaves_a_tombstone, traces_tell_what_became_of_sealed_runs,
+            an_audit_log_that_nobody_changed_is_whole;
+        LosesGrants: a_grant_is_made_with_its_transition, grants_are_listed_in_pages;
+        GrantsToEveryTenant: grants_match_tenant_tool_and_time;
+        GrantsPastTheirTime: grants_match_tenant_tool_and_time;
+        RevokesForEveryTenant: grants_match_tenant_tool_and_time;
         LosesAllOnReopening: what_was_committed_is_there_after_reopening;
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdpoint_codec::SigningKey;
+use holdpoint_codec::receipt::ReceiptKey;
 use holdpoint_core::{Message, Role, Settings};
 use holdpoint_model::{Model, TokenCounter, estimate_tokens};
 use holdpoint_policy::{Guarded, Policy};
@@ -37,6 +38,7 @@ pub struct Builder<T> {
     store: Option<Arc<dyn Store>>,
     pub(crate) settings: Settings,
     signing_key: Option<SigningKey>,
+    receipt_key: Option<ReceiptKey>,
     unsigned_imports: UnsignedImports,
     migrate: Option<Migration>,
     token_counter: TokenCounter,
@@ -92,6 +94,7 @@ impl<T: Buildable> Builder<T> {
             store: None,
             settings: Settings::default(),
             signing_key: None,
+            receipt_key: None,
             unsigned_imports: UnsignedImports::Refuse,
             migrate: None,
             token_counter: Arc::new(estimate_tokens),
@@ -218,6 +221,14 @@ impl<T: Buildable> Builder<T> {
         self
     }
 
+    /// Gives every call that is handed out a signed receipt, so that workers can verify with the public key that exactly
+    /// this call may run. Without a key there are no receipts.
+    #[must_use]
+    pub fn receipt_key(mut self, key: ReceiptKey) -> Self {
+        self.receipt_key = Some(key);
+        self
+    }
+
     /// Whether a payload without a signature may bring a run that the store does not know.
     #[must_use]
     pub fn unsigned_imports(mut self, imports: UnsignedImports) -> Self {
@@ -299,6 +310,7 @@ impl<T: Buildable> Builder<T> {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
             settings: Arc::new(self.settings),
             signing_key: self.signing_key,
+            receipt_key: self.receipt_key,
             unsigned_imports: self.unsigned_imports,
             migrate: self.migrate,
             token_counter: self.token_counter,

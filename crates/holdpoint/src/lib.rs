@@ -45,6 +45,7 @@ pub use worker::Worker;
 
 pub use holdpoint_codec as codec;
 pub use holdpoint_codec::continuation::Traces;
+pub use holdpoint_codec::receipt::{ReceiptKey, ReceiptKeys};
 pub use holdpoint_codec::{Context, Pending, SigningKey};
 pub use holdpoint_core::{
     Actor, Block, CallRecord, Code, Decision, Message, Outcome, Parallel, Repeat, Role, RunId, Settings, Siblings,

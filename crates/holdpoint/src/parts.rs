@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use holdpoint_codec::SigningKey;
-use holdpoint_core::{RunId, Settings};
+use holdpoint_codec::receipt::{ReceiptKey, ReceiptMaker};
+use holdpoint_core::{RunId, Settings, Timestamp};
 use holdpoint_model::{Model, TokenCounter};
 use holdpoint_policy::Guarded;
 use holdpoint_store::{Hold, OwnerId, Store};
@@ -35,6 +36,7 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) signing_key: Option<SigningKey>,
+    pub(crate) receipt_key: Option<ReceiptKey>,
     pub(crate) unsigned_imports: UnsignedImports,
     pub(crate) migrate: Option<Migration>,
     pub(crate) token_counter: TokenCounter,
@@ -59,6 +61,7 @@ impl Parts {
             store: Arc::clone(&self.store),
             settings: Arc::clone(&self.settings),
             signing_key: self.signing_key.clone(),
+            receipt_key: self.receipt_key.clone(),
             unsigned_imports: self.unsigned_imports,
             migrate: self.migrate.clone(),
             token_counter: Arc::clone(&self.token_counter),
@@ -74,6 +77,11 @@ impl Parts {
     /// What keeps others from taking a run that is driven here.
     pub(crate) fn hold(&self) -> Hold {
         Hold { owner: self.owner.clone(), lease_ms: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX) }
+    }
+
+    /// What makes receipts of calls that are handed out at this moment, if anything does.
+    pub(crate) fn receipts(&self, at: Timestamp) -> Option<ReceiptMaker<'_>> {
+        self.receipt_key.as_ref().map(|key| ReceiptMaker { key, at })
     }
 
     /// The name that this agent's runs and tasks are found by.

@@ -211,6 +211,7 @@ impl Runner {
             context: Some(continuation.context()),
             context_keys: Some(&keys),
             key: self.parts.signing_key.as_ref(),
+            receipts: self.parts.receipts(self.parts.store.now()),
         };
         Ok(tasks::dump(continuation.run(), &options)?)
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use globset::{Glob, GlobMatcher};
+use holdpoint_codec::receipt::ReceiptKeys;
 use holdpoint_core::ToolName;
 use holdpoint_store::{
     LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, Store, TaskLease, Topic,
@@ -42,6 +43,7 @@ pub struct Worker {
     tools: Vec<GlobMatcher>,
     problem: Option<Error>,
     tenant: Option<Arc<str>>,
+    verify: Option<ReceiptKeys>,
     concurrency: usize,
     lease: Duration,
     poll: Duration,
@@ -57,6 +59,7 @@ impl Worker {
             tools: Vec::new(),
             problem: None,
             tenant: None,
+            verify: None,
             concurrency: CONCURRENCY,
             lease: LEASE,
             poll: POLL,
@@ -94,6 +97,15 @@ impl Worker {
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
         self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Does only calls whose receipt one of these keys signed and that is for exactly what would run. Any other task is
+    /// settled as failed with `receipt_invalid`, and its tool does not run. Without this, whoever can write to the store can
+    /// have any call done.
+    #[must_use]
+    pub fn verify(mut self, keys: impl Into<ReceiptKeys>) -> Self {
+        self.verify = Some(keys.into());
         self
     }
 
@@ -142,6 +154,7 @@ impl Worker {
             worker: Arc::clone(&self.name),
             store: Arc::clone(self.runners[0].store()),
             runners: self.runners.iter().map(|runner| (runner.parts.agent_key(), runner.clone())).collect(),
+            verify: self.verify.clone(),
             lease: self.lease,
             stopping: shutdown.child_token(),
             held: Mutex::default(),
@@ -229,6 +242,8 @@ struct Bench {
     worker: Arc<str>,
     store: Arc<dyn Store>,
     runners: HashMap<Arc<str>, Runner>,
+    /// The keys of receipts, if they are verified.
+    verify: Option<ReceiptKeys>,
     lease: Duration,
     stopping: CancellationToken,
     /// The leases that it has, and what tells their tools to stop.

@@ -12,6 +12,7 @@ use super::{Task, task, task_id};
 use crate::arguments::{arguments_summary, digest_of, idempotency_key};
 use crate::pending::TurnCalls;
 use crate::read::{Read, Versioned, read_json};
+use crate::receipt::ReceiptMaker;
 use crate::wire::{ActorWire, Fault, Json, Members, Name, SettingsWire, SettlementWire, Text, Wire, is_default};
 use crate::{CodecError, Context, Document};
 
@@ -80,8 +81,9 @@ impl Versioned for StoredWire {
     }
 }
 
-/// The stored form of the task of a call that is handed out; nothing for any other call.
-pub fn encode_task(run: &Run, index: CallIndex) -> Option<Vec<u8>> {
+/// The stored form of the task of a call that is handed out, with its receipt if somebody makes one; nothing for any
+/// other call.
+pub fn encode_task(run: &Run, index: CallIndex, receipts: Option<ReceiptMaker<'_>>) -> Option<Vec<u8>> {
     let call = run.call(index).filter(|call| matches!(call.state, CallState::Deferred { .. }))?;
     let facts = call.tool.as_ref()?;
     let turn = TurnCalls { run: run.id(), turn: run.turn(), calls: run.calls() };
@@ -100,7 +102,7 @@ pub fn encode_task(run: &Run, index: CallIndex) -> Option<Vec<u8>> {
         attempt: task.attempt.0,
         deadline: task.deadline.map(|at| at.0),
         repeat: Name(facts.repeat),
-        receipt: task.receipt.as_ref().map(Text::share),
+        receipt: receipts.and_then(|maker| maker.token(run, index)).map(Text),
         actor: ActorWire::of(run.actor()),
         context: Members(run.context().clone()),
         settings: SettingsWire::of(run.settings()),

@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::decision::{QuestionWire, texts_core, texts_of};
 use super::message::ArgumentParts;
 use super::names::Named;
-use super::{DigestText, Fault, Json, Name, ResultWire, SettlementWire, Text, Wire, is_default, is_one, one};
+use super::{
+    ActorWire, DigestText, Fault, Json, Name, ResultWire, SettlementWire, Text, Wire, all_core, all_of, is_default,
+    is_one, one,
+};
 
 /// The source of tools that are written in the program itself: the usual case.
 const NATIVE: &str = "native";
@@ -86,6 +89,8 @@ impl OpeningWire {
 /// A call of the current turn. What the message says of it is not repeated.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
 pub(crate) struct CallStateWire {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvals: Vec<ActorWire>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     approvers: Vec<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -216,6 +221,7 @@ impl CallStateWire {
             CallState::Settled(_) => (StateName::Settled, None, None),
         };
         Self {
+            approvals: all_of(&call.approvals),
             // An open question has them already.
             approvers: if call.question().is_some() { Vec::new() } else { texts_of(&call.approvers) },
             arguments: parts.arguments,
@@ -274,6 +280,7 @@ impl CallStateWire {
             attempts: Attempt(self.attempts),
             asked: self.asked.map_or(Asked::No, |name| name.0),
             approvers,
+            approvals: all_core(self.approvals, "approvals")?,
             deferred: self.deferred,
             rechecked: self.rechecked,
         })

@@ -11,7 +11,7 @@ use super::sample::sample;
 pub(super) fn corpus() -> Vec<Vec<u8>> {
     let sample = sample();
     let out = &sample.for_results;
-    let tasks = out.deferred().filter_map(|(index, _)| encode_task(out, index));
+    let tasks = out.deferred().filter_map(|(index, _)| encode_task(out, index, None));
     let deliveries = out.calls().iter().filter_map(Call::settlement).map(encode_delivery);
     let steps = sample.log.chunks(5).filter_map(|events| audit::encode(out, events, Timestamp(1_700_000_000_000_000)));
     tasks.chain(deliveries).chain(steps).collect()

@@ -1,6 +1,6 @@
 //! The statements of a commit and their values.
 
-use holdpoint_store::OwnerId;
+use holdpoint_store::{GrantOpening, OwnerId};
 use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
 
@@ -30,7 +30,7 @@ pub(super) enum Verdict {
 
 /// Writes these transitions, each or none of it, and says which were written.
 pub(super) async fn send(line: &mut PgConnection, jobs: &[Job], now: Option<i64>) -> Result<Vec<Verdict>, sqlx::Error> {
-    let with_tasks = jobs.iter().any(|job| !job.tasks.is_empty());
+    let with_tasks = jobs.iter().any(|job| !job.tasks.is_empty() || !job.grants.is_empty());
     if let ([job], false) = (jobs, with_tasks) {
         let row = one(job, now).fetch_optional(line).await?;
         let run_no = row.map(|row| row.try_get(0)).transpose()?;
@@ -38,9 +38,9 @@ pub(super) async fn send(line: &mut PgConnection, jobs: &[Job], now: Option<i64>
     }
     let statement = if with_tasks {
         let statement = runs(sqlx::query(MANY_WITH_TASKS), jobs).bind(now);
-        openings(changes(statement, jobs), jobs)
+        grants(links(openings(changes(statement, jobs), jobs), jobs), jobs)
     } else {
-        runs(sqlx::query(MANY), jobs).bind(now)
+        links(runs(sqlx::query(MANY), jobs).bind(now), jobs)
     };
     let mut verdicts = vec![Verdict::Stale; jobs.len()];
     for row in statement.fetch_all(line).await? {
@@ -73,7 +73,7 @@ fn judge(row: &PgRow, verdicts: &mut [Verdict]) -> Result<(), sqlx::Error> {
 
 fn one(job: &Job, now: Option<i64>) -> Statement<'_> {
     let head = head_columns(&job.head);
-    sqlx::query(if job.at == 0 { ONE_CREATE } else { ONE_MOVE })
+    let statement = sqlx::query(if job.at == 0 { ONE_CREATE } else { ONE_MOVE })
         .bind(job.run.as_str())
         .bind(job.at)
         .bind(job.next)
@@ -88,7 +88,8 @@ fn one(job: &Job, now: Option<i64>) -> Statement<'_> {
         .bind(job.token)
         .bind(&*job.body)
         .bind(job.audit.as_deref())
-        .bind(now)
+        .bind(now);
+    if job.at == 0 { statement.bind(job.created_link.map(|link| link.0)) } else { statement }
 }
 
 fn each<'j, T>(jobs: &'j [Job], column: impl Fn(&'j Job) -> T) -> Vec<T> {
@@ -113,6 +114,11 @@ fn runs<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
         .bind(each(jobs, |job| job.token))
         .bind(each(jobs, |job| &*job.body))
         .bind(each(jobs, |job| job.audit.as_deref()))
+}
+
+/// The chains of runs that are created. Those of others the database knows.
+fn links<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
+    statement.bind(each(jobs, |job| job.created_link.map(|link| link.0)))
 }
 
 /// The tasks of all transitions, each with the place of its transition.
@@ -146,4 +152,17 @@ fn openings<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
         .bind(opened.iter().map(|(_, task)| repeat_number(task.repeat)).collect::<Vec<_>>())
         .bind(opened.iter().map(|(_, task)| task.deadline.map(|deadline| deadline.0)).collect::<Vec<_>>())
         .bind(opened.iter().map(|(_, task)| &*task.body).collect::<Vec<_>>())
+}
+
+/// The grants of all transitions, each with the place of its transition.
+fn grants<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
+    let jobs = (0..).zip(jobs);
+    let made: Vec<(i64, &GrantOpening)> =
+        jobs.flat_map(|(place, job)| job.grants.iter().map(move |grant| (place, grant))).collect();
+    statement
+        .bind(made.iter().map(|(place, _)| *place).collect::<Vec<i64>>())
+        .bind(made.iter().map(|(_, grant)| &*grant.id).collect::<Vec<_>>())
+        .bind(made.iter().map(|(_, grant)| grant.tool.as_str()).collect::<Vec<_>>())
+        .bind(made.iter().map(|(_, grant)| grant.until.map(|until| until.0)).collect::<Vec<_>>())
+        .bind(made.iter().map(|(_, grant)| &*grant.body).collect::<Vec<_>>())
 }

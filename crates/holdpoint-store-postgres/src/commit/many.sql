@@ -4,28 +4,38 @@ with moment as materialized (
     select i.*, now + coalesce(lease_us, 0) as free_at
     from moment, unnest(
         $1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[], $8::bigint[],
-        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[]
-    ) as i(n, run_id, at, next, status, agent, tenant, pause, deadline, owner, lease_us, moved_at, token, body, audit)
+        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $17::bytea[]
+    ) as i(n, run_id, at, next, status, agent, tenant, pause, deadline, owner, lease_us, moved_at, token, body, audit,
+        link)
 ), moved as (
     update holdpoint_runs r
     set revision = i.next, status = i.status, agent = i.agent, tenant = i.tenant, pause = i.pause,
-        deadline = i.deadline, owner = i.owner, free_at = i.free_at, updated_at = i.moved_at, last_commit = i.token
+        deadline = i.deadline, owner = i.owner, free_at = i.free_at, updated_at = i.moved_at, last_commit = i.token,
+        audit_revision = case when i.audit is null then r.audit_revision else i.next end,
+        audit_rows = r.audit_rows + (i.audit is not null)::int,
+        audit_link = case when i.audit is null then r.audit_link
+            else sha256(r.audit_link || int8send(i.next) || int8send(i.moved_at) || sha256(i.audit)) end
     from input i
     where i.at > 0 and r.run_id = i.run_id and r.revision = i.at
-    returning i.n, r.run_no, i.next, i.moved_at, i.body, i.audit
+    returning i.n, r.run_no, i.next, i.moved_at, i.body, i.audit, r.audit_rows, r.audit_link
 ), made as (
     insert into holdpoint_runs
-        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit)
-    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token
+        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit,
+         audit_tenant, audit_revision, audit_rows, audit_link)
+    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token,
+        coalesce('=' || tenant, ''), case when audit is null then 0 else next end, (audit is not null)::int, link
     from input where at = 0
     on conflict (run_id) do nothing
-    returning run_no, run_id
+    returning run_no, run_id, audit_rows, audit_link
 ), kept as materialized (
-    select n, run_no, next, moved_at, body, audit from moved
+    select n, run_no, next, moved_at, body, audit, audit_rows, audit_link from moved
     union all
-    select i.n, m.run_no, i.next, i.moved_at, i.body, i.audit from made m join input i on i.run_id = m.run_id
+    select i.n, m.run_no, i.next, i.moved_at, i.body, i.audit, m.audit_rows, m.audit_link
+    from made m join input i on i.run_id = m.run_id
 ), logged as (
-    insert into holdpoint_log (run_no, last_seq, at, body, audit)
-    select run_no, next, moved_at, body, audit from kept
+    insert into holdpoint_log (run_no, last_seq, at, body, audit, audit_no, link)
+    select run_no, next, moved_at, body, audit, case when audit is not null then audit_rows end,
+        case when audit is not null then audit_link end
+    from kept
 )
 select n, run_no from kept

@@ -4,8 +4,9 @@ with moment as materialized (
     select i.*, now + coalesce(lease_us, 0) as free_at, now
     from moment, unnest(
         $1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[], $8::bigint[],
-        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[]
-    ) as i(n, run_id, at, next, status, agent, tenant, pause, deadline, owner, lease_us, moved_at, token, body, audit)
+        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $32::bytea[]
+    ) as i(n, run_id, at, next, status, agent, tenant, pause, deadline, owner, lease_us, moved_at, token, body, audit,
+        link)
 ), change as materialized (
     select * from unnest($17::bigint[], $18::bigint[], $19::bigint[], $20::smallint[], $21::bigint[], $22::boolean[])
         as c(n, turn, place, guard, fence, drops)
@@ -14,9 +15,12 @@ with moment as materialized (
         $23::bigint[], $24::bigint[], $25::bigint[], $26::text[], $27::bigint[], $28::bigint[], $29::smallint[],
         $30::bigint[], $31::bytea[]
     ) as o(n, turn, place, tool, attempts, attempts_max, repeat, deadline, body)
+), granting as materialized (
+    select * from unnest($33::bigint[], $34::text[], $35::text[], $36::bigint[], $37::bytea[])
+        with ordinality as g(n, grant_id, tool, until, body, place)
 ), run as materialized (
     -- After a wait for a lock, rows are read again here and nowhere below: everything is decided from what is locked.
-    select i.*, r.run_no
+    select i.*, r.run_no, r.audit_revision, r.audit_rows, r.audit_link
     from input i join holdpoint_runs r on r.run_id = i.run_id and r.revision = i.at
     where i.at > 0
     order by r.run_no
@@ -34,28 +38,45 @@ with moment as materialized (
     where (c.guard = 1 and (h.state is null or h.state = 0 or h.fence <> c.fence))
         or (c.guard = 2 and h.state <> 0)
 ), fit as materialized (
-    select * from run where run.n not in (select n from lost)
+    select n, run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, token, body, audit, now,
+        run_no, case when audit is null then audit_revision else next end as audit_revision,
+        audit_rows + (audit is not null)::int as audit_rows,
+        case when audit is null then audit_link
+            else sha256(audit_link || int8send(next) || int8send(moved_at) || sha256(audit)) end as audit_link
+    from run where run.n not in (select n from lost)
 ), moved as (
     update holdpoint_runs r
     set revision = f.next, status = f.status, agent = f.agent, tenant = f.tenant, pause = f.pause,
-        deadline = f.deadline, owner = f.owner, free_at = f.free_at, updated_at = f.moved_at, last_commit = f.token
+        deadline = f.deadline, owner = f.owner, free_at = f.free_at, updated_at = f.moved_at, last_commit = f.token,
+        audit_revision = f.audit_revision, audit_rows = f.audit_rows, audit_link = f.audit_link
     from fit f
     where r.run_no = f.run_no
 ), made as (
     insert into holdpoint_runs
-        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit)
-    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token
+        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit,
+         audit_tenant, audit_revision, audit_rows, audit_link)
+    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token,
+        coalesce('=' || tenant, ''), case when audit is null then 0 else next end, (audit is not null)::int, link
     from input where at = 0
     on conflict (run_id) do nothing
-    returning run_no, run_id
+    returning run_no, run_id, audit_rows, audit_link
 ), kept as materialized (
-    select n, run_no, next, moved_at, agent, tenant, now, body, audit from fit
+    select n, run_no, next, moved_at, agent, tenant, now, body, audit, audit_rows, audit_link from fit
     union all
-    select i.n, m.run_no, i.next, i.moved_at, i.agent, i.tenant, i.now, i.body, i.audit
+    select i.n, m.run_no, i.next, i.moved_at, i.agent, i.tenant, i.now, i.body, i.audit, m.audit_rows, m.audit_link
     from made m join input i on i.run_id = m.run_id
 ), logged as (
-    insert into holdpoint_log (run_no, last_seq, at, body, audit)
-    select run_no, next, moved_at, body, audit from kept
+    insert into holdpoint_log (run_no, last_seq, at, body, audit, audit_no, link)
+    select run_no, next, moved_at, body, audit, case when audit is not null then audit_rows end,
+        case when audit is not null then audit_link end
+    from kept
+), granted as (
+    insert into holdpoint_grants (grant_id, tenant, tool, until, created_at, last_request, body)
+    select g.grant_id, coalesce('=' || k.tenant, ''), g.tool, g.until, k.moved_at, 0, g.body
+    from granting g join kept k on k.n = g.n
+    order by g.place
+    -- A name that is there already stays as it is.
+    on conflict (grant_id) do nothing
 ), closed as (
     delete from holdpoint_tasks t
     using kept k join change c on c.n = k.n

@@ -1,10 +1,10 @@
 use std::path::Path;
 
 use holdpoint_core::{Status, Timestamp, ToolName};
-use holdpoint_store::{Cursor, RunFilter, TaskFilter};
+use holdpoint_store::{Cursor, GrantFilter, RunFilter, TaskFilter};
 use sqlx::{AssertSqlSafe, Executor, Row, SqliteConnection};
 
-use crate::{Options, commit, leases, look, prune, read, tasks};
+use crate::{Options, commit, grants, leases, look, prune, read, seals, tasks};
 
 async fn database(folder: &Path) -> SqliteConnection {
     super::open(&folder.join("runs.db"), &Options::default(), Timestamp(0)).await.unwrap()
@@ -34,6 +34,9 @@ fn statements() -> Vec<&'static str> {
     all.extend(prune::OF_ANY_TENANT.into_iter().chain(prune::OF_ONE_TENANT));
     all.extend([read::HEAD, read::REVISION, read::LOAD, read::AUDIT, read::DUE, read::LAPSED, read::ARRIVALS]);
     all.extend([read::DELIVERED, read::TASK]);
+    all.extend([seals::ANY_TO_SEAL, seals::TO_SEAL, seals::LAST_SEAL, seals::ADD_SEAL, seals::SEAL_RUNS, seals::SEALS]);
+    all.extend([seals::HEADS, seals::AUDIT_AFTER, seals::TRACES, seals::TOMBSTONES]);
+    all.extend([grants::OPEN_GRANTS, grants::REVOKE, grants::MATCHING]);
     all
 }
 
@@ -57,6 +60,10 @@ async fn no_statement_goes_through_a_whole_table() {
     let mut all: Vec<String> = statements().into_iter().map(str::to_owned).collect();
     for filter in run_lists() {
         all.push(read::list_query(&filter).unwrap().sql().as_str().to_owned());
+    }
+    for tool in [None, Some(ToolName::new("refund"))] {
+        let filter = GrantFilter { tool, tenant: Some("acme".into()), ..GrantFilter::default() };
+        all.push(grants::grants_query(&filter).unwrap().sql().as_str().to_owned());
     }
     for tool in [None, Some(ToolName::new("refund"))] {
         let filter = TaskFilter { tool, tenant: Some("acme".into()), ..TaskFilter::default() };
@@ -86,6 +93,12 @@ async fn what_is_asked_often_has_its_index() {
         (read::ARRIVALS, "tasks_delivered (agent=?)"),
         (read::LOAD, "log_by_run (run_no=? AND last_seq>?)"),
         (prune::OF_ANY_TENANT[1], "runs_over (updated_at<?)"),
+        (seals::TO_SEAL, "runs_to_seal (audit_tenant=?)"),
+        (seals::HEADS, "runs_audited (audit_tenant=? AND run_id>?)"),
+        (seals::AUDIT_AFTER, "log_by_run (run_no=? AND last_seq>?)"),
+        (seals::TRACES, "tombstones_by_run (tenant=? AND run_id=?)"),
+        (seals::TENANTS, "runs_audited (audit_tenant>?)"),
+        (grants::MATCHING, "grants_open (tenant=? AND tool=?)"),
     ];
     for (sql, index) in cases {
         let plan = plan(&mut connection, sql).await;

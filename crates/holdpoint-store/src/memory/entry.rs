@@ -18,6 +18,10 @@ pub(super) struct Entry {
     /// The run of a continuation is this run: only its number is kept.
     pause: Option<PauseNumber>,
     pub(super) owner: OwnerIndex,
+    /// Who owned it at first. The audit log goes by it.
+    pub(super) first_owner: OwnerIndex,
+    /// The revision of its last audit row.
+    pub(super) audited: Revision,
     pub(super) status: Status,
 }
 
@@ -36,6 +40,8 @@ impl Entry {
             deadline: NO_DEADLINE,
             pause: None,
             owner,
+            first_owner: owner,
+            audited: Revision(0),
             status: Status::Running,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{Revision, Timestamp};
 
-use crate::{AuditRow, Record};
+use crate::{AuditRow, Link, Record, next_link};
 
 /// Each record is its length with its kind, its moment as the distance to the moment before, and its bytes; both numbers
 /// take one byte while they are small. What a transition left in the audit log follows its records.
@@ -58,10 +58,14 @@ impl Log {
         records.map(|piece| Record { seq: piece.seq, at: piece.at, body: Arc::from(piece.body) }).collect()
     }
 
-    /// What the transitions left in the audit log.
-    pub(super) fn audit(&self, start: Timestamp) -> Vec<AuditRow> {
-        let rows = self.pieces(start).filter(|piece| matches!(piece.kind, Kind::Audit));
-        rows.map(|piece| AuditRow { revision: piece.seq, at: piece.at, body: Arc::from(piece.body) }).collect()
+    /// What the transitions left in the audit log, chained from this link on.
+    pub(super) fn audit(&self, start: Timestamp, first: Link) -> Vec<AuditRow> {
+        let mut link = first;
+        let row = |piece: Piece<'_>| {
+            link = next_link(link, piece.seq, piece.at, piece.body);
+            AuditRow { revision: piece.seq, at: piece.at, body: Arc::from(piece.body), link }
+        };
+        self.pieces(start).filter(|piece| matches!(piece.kind, Kind::Audit)).map(row).collect()
     }
 
     fn pieces(&self, start: Timestamp) -> impl Iterator<Item = Piece<'_>> {

@@ -91,6 +91,13 @@ impl Runs {
         self.blocks.iter().flat_map(|(block, within)| within.iter(*block))
     }
 
+    /// From that number on, the first created first.
+    pub(super) fn from(&self, start: RunNo) -> impl Iterator<Item = (RunNo, &Entry)> {
+        let blocks = self.blocks.range(start.0 / BLOCK_RUNS..);
+        let all = blocks.flat_map(|(block, within)| within.iter(*block));
+        all.skip_while(move |(number, _)| *number < start)
+    }
+
     /// Those created before that number, the last created first.
     pub(super) fn before(&self, end: RunNo) -> impl Iterator<Item = (RunNo, &Entry)> {
         let blocks = self.blocks.range(..=end.0 / BLOCK_RUNS).rev();

@@ -6,7 +6,9 @@ use std::mem::size_of;
 use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
 use tokio::sync::watch;
 
+use super::audit::Sealed;
 use super::entry::Entry;
+use super::grants::Grants;
 use super::holds::Holds;
 use super::owners::{OwnerIndex, Owners};
 use super::queue::{Opener, Queue};
@@ -14,8 +16,8 @@ use super::runs::{RunNo, Runs};
 use super::waiters::{Waiter, Waiters};
 use super::work::is_paused;
 use crate::{
-    Agents, AuditRow, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseState, PRUNE_LIMIT_MAX,
-    PruneRequest, Record, RunFilter, RunPage, StoreError, TaskChange, TaskGuard, TaskState, Topic, Transition,
+    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseState, PRUNE_LIMIT_MAX, PruneRequest,
+    Record, RunFilter, RunPage, StoreError, TaskChange, TaskGuard, TaskState, Topic, Transition,
 };
 
 /// All runs and tasks.
@@ -24,6 +26,8 @@ pub(super) struct Table {
     pub(super) runs: Runs,
     pub(super) owners: Owners,
     pub(super) queue: Queue,
+    pub(super) sealed: Sealed,
+    pub(super) grants: Grants,
     holds: Holds,
     /// Every run with a deadline, the earliest first.
     deadlines: BTreeSet<(Timestamp, RunNo)>,
@@ -64,6 +68,7 @@ impl Table {
         };
         let revision = self.append(number, owner, wanted);
         self.change_tasks(number, wanted);
+        self.grants.open(step);
         self.wake(number, wanted);
         Ok(revision)
     }
@@ -89,10 +94,11 @@ impl Table {
         let Some(entry) = self.runs.get_mut(run) else { return at };
         let (bytes_before, deadline_before) = (entry.log.len(), entry.deadline());
         entry.log.append(&step.records, step.at, entry.updated_at);
+        entry.revision = Revision(entry.revision.0 + step.records.len() as u64);
         if let Some(audit) = &step.audit {
             entry.log.append_audit(audit);
+            entry.audited = entry.revision;
         }
-        entry.revision = Revision(entry.revision.0 + step.records.len() as u64);
         entry.updated_at = step.at;
         entry.update(&step.head, owner);
         if entry.status == Status::Running {
@@ -173,10 +179,6 @@ impl Table {
         Ok(entry.log.records(after, entry.created_at))
     }
 
-    pub(super) fn audit(&self, run: &RunId) -> Vec<AuditRow> {
-        self.runs.find(run).map(|(_, entry)| entry.log.audit(entry.created_at)).unwrap_or_default()
-    }
-
     pub(super) fn head(&self, run: &RunId) -> Option<Head> {
         self.runs.find(run).map(|(_, entry)| self.head_of(entry))
     }
@@ -235,7 +237,7 @@ impl Table {
         claimed.iter().filter_map(|run| self.runs.get(*run)).map(|entry| entry.run.clone()).collect()
     }
 
-    pub(super) fn prune(&mut self, request: &PruneRequest) -> Vec<RunId> {
+    pub(super) fn prune(&mut self, request: &PruneRequest, now: Timestamp) -> Vec<RunId> {
         let fits = |entry: &Entry| {
             let tenant = &self.owners.get(entry.owner).tenant;
             PruneRequest::may_remove(entry.status)
@@ -245,10 +247,11 @@ impl Table {
         let limit = request.limit.min(PRUNE_LIMIT_MAX);
         let over = self.runs.iter().filter(|(_, entry)| fits(entry)).take(limit);
         let over: Vec<RunNo> = over.map(|(run, _)| run).collect();
-        over.into_iter().filter_map(|run| self.remove(run)).collect()
+        over.into_iter().filter_map(|run| self.remove(run, now)).collect()
     }
 
-    fn remove(&mut self, run: RunNo) -> Option<RunId> {
+    fn remove(&mut self, run: RunNo, now: Timestamp) -> Option<RunId> {
+        self.bury(run, now);
         let entry = self.runs.remove(run)?;
         entry.deadline().map(|at| self.deadlines.remove(&(at, run)));
         self.holds.clear(run);
@@ -296,7 +299,7 @@ impl Table {
     }
 
     /// A cursor is the number of the run before which the page starts.
-    fn run_at(&self, cursor: &Cursor) -> Result<RunNo, StoreError> {
+    pub(super) fn run_at(&self, cursor: &Cursor) -> Result<RunNo, StoreError> {
         let number = cursor.as_str().parse().map(RunNo).map_err(|_| StoreError::InvalidCursor)?;
         if number > self.runs.next() { Err(StoreError::InvalidCursor) } else { Ok(number) }
     }

@@ -72,8 +72,9 @@ impl Driver {
             head: head(run),
             at,
             hold: (run.status() == Status::Running && !self.left).then(|| self.parts.hold()),
-            tasks: self.out.changes(run),
+            tasks: self.out.changes(run, self.parts.receipts(at)),
             audit: audit::encode(run, events, at),
+            grants: Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holdpoint_codec::receipt::ReceiptMaker;
 use holdpoint_codec::tasks::encode_task;
 use holdpoint_core::{Attempt, CallIndex, CallState, Run, Turn};
 use holdpoint_store::{Fence, TaskChange, TaskGuard, TaskOpening};
@@ -59,8 +60,8 @@ impl Out {
         self.guards = Guards::none();
     }
 
-    /// What the queue must learn with the run's next commit.
-    pub(super) fn changes(&self, run: &Run) -> Vec<TaskChange> {
+    /// What the queue must learn with the run's next commit. Each task gets a receipt where receipts are made.
+    pub(super) fn changes(&self, run: &Run, receipts: Option<ReceiptMaker<'_>>) -> Vec<TaskChange> {
         if self.durable.is_empty() && run.tally().deferred == 0 {
             return Vec::new();
         }
@@ -68,7 +69,7 @@ impl Out {
         let closed = self.durable.iter().filter(|(place, attempt)| now.get(place) != Some(attempt));
         let closed = closed.map(|(place, _)| self.close(*place));
         let opened = now.iter().filter(|(place, attempt)| self.durable.get(place) != Some(attempt));
-        let opened = opened.filter_map(|((_, index), attempt)| open(run, *index, *attempt));
+        let opened = opened.filter_map(|((_, index), attempt)| open(run, (*index, *attempt), receipts));
         closed.chain(opened).collect()
     }
 
@@ -88,7 +89,7 @@ fn deferred(run: &Run) -> BTreeMap<Place, Attempt> {
     out.collect()
 }
 
-fn open(run: &Run, index: CallIndex, attempt: Attempt) -> Option<TaskChange> {
+fn open(run: &Run, (index, attempt): (CallIndex, Attempt), receipts: Option<ReceiptMaker<'_>>) -> Option<TaskChange> {
     let call = run.call(index)?;
     let CallState::Deferred { deadline, .. } = call.state else { return None };
     let facts = call.tool.as_ref()?;
@@ -101,6 +102,6 @@ fn open(run: &Run, index: CallIndex, attempt: Attempt) -> Option<TaskChange> {
         attempts_max: Attempt(before.0.saturating_add(run.settings().task_attempts_max)),
         repeat: facts.repeat,
         deadline,
-        body: encode_task(run, index)?,
+        body: encode_task(run, index, receipts)?,
     })))
 }

@@ -1,9 +1,10 @@
-//! One task: policy once more, hooks, tool, delivery.
+//! One task: receipt, policy once more, hooks, tool, delivery.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use holdpoint_codec::receipt::{ReceiptClaim, ReceiptKeys, ReceiptProblem};
 use holdpoint_codec::tasks::{StoredTask, decode_task};
 use holdpoint_core::{CallKey, Code, Decision, Outcome, Recheck, Settlement, Source, ToolResult};
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
@@ -56,7 +57,13 @@ impl Bench {
         let holder = TaskHolder::of(&leased, &self.worker);
         let held = Held::new(&self, &leased.lease);
         let done = match decode_task(&leased.body) {
-            Ok(stored) => Assignment { runner, leased: &leased, stored, token: &held.token }.run(&self.stopping).await,
+            Ok(stored) => {
+                let assignment = Assignment { runner, leased: &leased, stored, token: &held.token };
+                match self.verify.as_ref().map(|keys| assignment.verify(keys)) {
+                    None | Some(Ok(())) => assignment.run(&self.stopping).await,
+                    Some(Err(problem)) => assignment.refuse(problem),
+                }
+            }
             Err(error) => {
                 tracing::error!(target: "holdpoint", run = %leased.lease.key.run, %error, "a task cannot be read");
                 Done::Settled(unreadable())
@@ -89,6 +96,36 @@ struct Assignment<'a> {
 }
 
 impl Assignment<'_> {
+    /// Checks that the receipt is for exactly what would run under this lease.
+    fn verify(&self, keys: &ReceiptKeys) -> Result<(), ReceiptProblem> {
+        let task = &self.stored.task;
+        let leased = &self.leased.lease.key;
+        let claim = ReceiptClaim {
+            key: leased,
+            id: &task.tool_call_id,
+            tool: &task.executed_name,
+            arguments: &task.arguments,
+            at: self.runner.store().now(),
+        };
+        keys.verify(task.receipt.as_deref(), &claim)?;
+        // The tool is told the call of the task, and derives its idempotency key from it.
+        if self.key() == *leased { Ok(()) } else { Err(ReceiptProblem::OtherCall) }
+    }
+
+    fn refuse(&self, problem: ReceiptProblem) -> Done {
+        let CallKey { run, turn, index } = &self.leased.lease.key;
+        tracing::warn!(target: "holdpoint", %run, %turn, %index, %problem, "security: a task was refused");
+        Done::Settled(settled(
+            (Outcome::Failed, Code::ReceiptInvalid),
+            "The worker could not verify that this call may run. It was not executed.".to_owned(),
+        ))
+    }
+
+    fn key(&self) -> CallKey {
+        let StoredTask { run, turn, task, .. } = &self.stored;
+        CallKey { run: run.clone(), turn: *turn, index: task.index }
+    }
+
     async fn run(self, stopping: &CancellationToken) -> Done {
         let parts = &self.runner.parts;
         let task = &self.stored.task;
@@ -157,10 +194,10 @@ impl Assignment<'_> {
     }
 
     fn call(&self, registered: &RegisteredTool) -> ToolCall {
-        let StoredTask { run, turn, task, context, .. } = &self.stored;
+        let StoredTask { task, context, .. } = &self.stored;
         let facts = CallFacts {
             id: task.tool_call_id.clone(),
-            key: CallKey { run: run.clone(), turn: *turn, index: task.index },
+            key: self.key(),
             requested: task.name.clone(),
             tool: registered.definition().name.clone(),
             arguments: task.arguments.clone(),

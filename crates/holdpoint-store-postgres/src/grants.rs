@@ -1,0 +1,95 @@
+//! What people said about calls that are yet to come.
+
+use holdpoint_core::{Timestamp, ToolName};
+use holdpoint_store::{Cursor, GRANTS_MATCHED_MAX, GrantFilter, GrantPage, GrantRow, Revoked, StoreError};
+use sqlx::postgres::PgRow;
+
+use crate::clock::Moments;
+use crate::commit::token;
+use crate::lines::Lines;
+use crate::read::cursor_number;
+use crate::row::{column, limit, moment, tenant, tenant_key, text};
+
+/// The columns of a grant, in the order in which [`grant`] reads them.
+macro_rules! grant_columns {
+    () => {
+        "grant_id, tenant, tool, until, created_at, revoked_by, revoked_at, body, grant_no"
+    };
+}
+
+pub(crate) const MATCHING: &str = concat!(
+    "select ",
+    grant_columns!(),
+    " from holdpoint_grants where tenant = $1 and tool = $2 and revoked_at is null and (until is null \
+        or until > coalesce($3::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)) \
+    order by grant_no desc limit $4"
+);
+pub(crate) const LIST: &str = concat!(
+    "select ",
+    grant_columns!(),
+    " from holdpoint_grants where grant_no <= $1 and ($2::text is null or tenant = $2) \
+        and ($3::text is null or tool = $3) order by grant_no desc limit $4"
+);
+/// What this request took back before its answer was lost, it took back.
+const REVOKE: &str = "update holdpoint_grants set revoked_by = $3, last_request = $5, revoked_at = coalesce(revoked_at, \
+        $4, (extract(epoch from clock_timestamp()) * 1000000)::bigint) \
+    where grant_id = $2 and tenant = $1 and (revoked_at is null or last_request = $5) returning 1";
+
+/// Who takes which grant back.
+pub(crate) struct Revoking<'a> {
+    pub(crate) tenant: Option<&'a str>,
+    pub(crate) id: &'a str,
+    pub(crate) by: &'a str,
+}
+
+pub(crate) async fn matching(
+    lines: &Lines,
+    moments: &Moments,
+    tenant: Option<&str>,
+    tool: &ToolName,
+) -> Result<Vec<GrantRow>, StoreError> {
+    let key = tenant_key(tenant);
+    let rows = lines.rows("read grants", || {
+        let matching = sqlx::query(MATCHING).bind(&key).bind(tool.as_str());
+        matching.bind(moments.given_us()).bind(limit(GRANTS_MATCHED_MAX))
+    });
+    rows.await?.iter().map(grant).collect()
+}
+
+pub(crate) async fn list(lines: &Lines, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+    let from = filter.cursor.as_ref().map_or(Ok(i64::MAX), cursor_number)?;
+    let (size, key) = (filter.page_size(), filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant))));
+    let rows = lines.rows("list grants", || {
+        let list = sqlx::query(LIST).bind(from).bind(key.as_deref());
+        list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1))
+    });
+    let rows = rows.await?;
+    let next = rows.get(size).map(|row| column::<i64>(row, GRANT_COLUMNS)).transpose()?;
+    let grants = rows.iter().take(size).map(grant).collect::<Result<_, _>>()?;
+    Ok(GrantPage { grants, next: next.map(|number| Cursor::new(number.to_string())) })
+}
+
+pub(crate) async fn revoke(lines: &Lines, moments: &Moments, revoking: &Revoking<'_>) -> Result<bool, StoreError> {
+    let (key, token) = (tenant_key(revoking.tenant), token());
+    let rows = lines.rows("take a grant back", || {
+        let revoke = sqlx::query(REVOKE).bind(&key).bind(revoking.id).bind(revoking.by);
+        revoke.bind(moments.given_us()).bind(token)
+    });
+    Ok(!rows.await?.is_empty())
+}
+
+/// Where the number of a grant is, after its other columns.
+const GRANT_COLUMNS: usize = 8;
+
+fn grant(row: &PgRow) -> Result<GrantRow, StoreError> {
+    let revoked = text(row, 5)?.zip(moment(row, 6)?).map(|(by, at)| Revoked { by, at });
+    Ok(GrantRow {
+        id: column::<&str>(row, 0)?.into(),
+        tenant: tenant(row, 1)?,
+        tool: ToolName::new(column::<&str>(row, 2)?),
+        until: moment(row, 3)?,
+        created_at: Timestamp(column(row, 4)?),
+        revoked,
+        body: column::<&[u8]>(row, 7)?.into(),
+    })
+}

@@ -1,0 +1,238 @@
+//! The audit log of all runs: heads of chains, seals over them, and what is left of runs that were pruned.
+
+use std::sync::Arc;
+
+use holdpoint_core::{Revision, RunId, Timestamp};
+use holdpoint_store::audit::{pack_sealed, unpack_sealed};
+use holdpoint_store::{
+    AuditPage, AuditRow, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, Seal, SealedRun, StoreError, Tombstone, Trace,
+    seal_link,
+};
+use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteRow;
+
+use crate::batch::{Batch, Values};
+use crate::columns::{Reader, signed, signed_len, tenant_key};
+use crate::read::{Readers, exists};
+use crate::rows::Rows;
+
+pub(crate) const ANY_TO_SEAL: &str = "SELECT EXISTS (SELECT 1 FROM runs INDEXED BY runs_to_seal \
+     WHERE audit_tenant = $1 AND audit_revision > sealed_revision)";
+pub(crate) const TO_SEAL: &str = "SELECT run_no, run_id, audit_revision, audit_link FROM runs INDEXED BY runs_to_seal \
+     WHERE audit_tenant = $1 AND audit_revision > sealed_revision ORDER BY run_no LIMIT $2";
+pub(crate) const LAST_SEAL: &str = "SELECT number, link FROM seals WHERE tenant = $1 ORDER BY number DESC LIMIT 1";
+pub(crate) const ADD_SEAL: &str = "INSERT INTO seals (tenant, number, at, link, runs) VALUES ($1, $2, $3, $4, $5)";
+pub(crate) const SEAL_RUNS: &str = "UPDATE runs SET sealed_revision = audit_revision, seal_no = $1 \
+     WHERE run_no IN (SELECT value FROM json_each($2))";
+pub(crate) const SEALS: &str =
+    "SELECT tenant, number, at, link, runs FROM seals WHERE tenant = $1 AND number > $2 ORDER BY number LIMIT $3";
+pub(crate) const HEADS: &str = "SELECT run_id, audit_revision, audit_link FROM runs INDEXED BY runs_audited \
+     WHERE audit_tenant = $1 AND run_id > $2 AND audit_rows > 0 ORDER BY run_id LIMIT $3";
+/// Goes on after row `$2` of run `$1`. A run without rows gives one row of nothing.
+pub(crate) const AUDIT_AFTER: &str = "SELECT r.run_no, l.last_seq, l.audit_no, l.at, l.link, l.audit, \
+     r.run_id, r.audit_tenant, r.audit_revision, r.audit_rows, r.audit_link, r.seal_no \
+     FROM runs r LEFT JOIN log l INDEXED BY log_by_run ON l.run_no = r.run_no AND l.audit IS NOT NULL \
+     AND l.last_seq > CASE WHEN r.run_no = $1 THEN $2 ELSE 0 END \
+     WHERE r.run_no >= $1 ORDER BY r.run_no, l.last_seq LIMIT $3";
+/// Both in one statement, so that no run goes in between.
+pub(crate) const TRACES: &str = "SELECT j.key, r.run_no, l.link, NULL, NULL, NULL, NULL, NULL, NULL FROM json_each($1) j \
+     CROSS JOIN runs r ON r.audit_tenant = $3 AND r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) \
+     LEFT JOIN log l ON l.run_no = r.run_no AND l.last_seq = j.value->>2 AND l.audit IS NOT NULL \
+     UNION ALL SELECT j.key, NULL, NULL, t.tenant, t.run_id, t.revision, t.link, t.seal, t.at FROM json_each($1) j \
+     CROSS JOIN tombstones t ON t.tenant = $3 AND t.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT)";
+pub(crate) const TOMBSTONES: &str = "SELECT tenant, run_id, revision, link, seal, at FROM tombstones \
+     WHERE tenant = $1 AND run_id IN (SELECT DISTINCT run_id FROM tombstones \
+     WHERE tenant = $1 AND run_id > $2 ORDER BY run_id LIMIT $3) ORDER BY run_id, at, link";
+/// From one tenant to the next, so that it takes as long as there are tenants.
+pub(crate) const TENANTS: &str = "WITH RECURSIVE tenants (tenant) AS (\
+     SELECT min(tenant) FROM (SELECT min(audit_tenant) AS tenant FROM runs UNION ALL SELECT min(tenant) FROM seals \
+     UNION ALL SELECT min(tenant) FROM tombstones) UNION ALL \
+     SELECT (SELECT min(tenant) FROM (SELECT min(r.audit_tenant) AS tenant FROM runs r WHERE r.audit_tenant > t.tenant \
+     UNION ALL SELECT min(s.tenant) FROM seals s WHERE s.tenant > t.tenant \
+     UNION ALL SELECT min(b.tenant) FROM tombstones b WHERE b.tenant > t.tenant)) \
+     FROM tenants t WHERE t.tenant IS NOT NULL) SELECT tenant FROM tenants WHERE tenant IS NOT NULL";
+
+/// The seal before: its number and its link.
+type Before = Option<(u64, Link)>;
+
+/// Seals what moved. Nobody else writes meanwhile.
+pub(crate) async fn seal(
+    connection: &mut SqliteConnection,
+    tenant: Option<&str>,
+    now: Timestamp,
+) -> Result<Option<Seal>, sqlx::Error> {
+    let key = tenant_key(tenant);
+    let mut look = Batch::new();
+    look.add("BEGIN IMMEDIATE", Values::none());
+    let last = look.add(LAST_SEAL, Values::none().text(&key));
+    let moved = look.add(TO_SEAL, Values::none().text(&key).int(signed_len(DUE_LIMIT_MAX)));
+    let mut given = look.run(connection).await?;
+    let unreadable = |error: StoreError| sqlx::Error::Decode(Box::new(error));
+    let before = read_last(&given.take(last)).map_err(unreadable)?;
+    let moved = read_moved(&given.take(moved)).map_err(unreadable)?;
+
+    let mut batch = Batch::new();
+    let mut sealed = None;
+    if !moved.is_empty() {
+        let number = before.map_or(1, |(number, _)| number + 1);
+        let numbers: Vec<String> = moved.iter().map(|(run_no, _)| run_no.to_string()).collect();
+        let mut runs: Vec<SealedRun> = moved.into_iter().map(|(_, run)| run).collect();
+        runs.sort_unstable_by(|one, other| one.run.as_str().cmp(other.run.as_str()));
+        let link = seal_link(before.map(|(_, link)| link), (tenant, number, now), &runs);
+        let values = Values::none().text(&key).int(signed(number)).int(now.0).bytes(&link.0);
+        batch.add(ADD_SEAL, values.bytes(&pack_sealed(&runs)));
+        batch.add(SEAL_RUNS, Values::none().int(signed(number)).text(&format!("[{}]", numbers.join(","))));
+        sealed = Some(Seal { tenant: tenant.map(Into::into), number, at: now, runs, link });
+    }
+    batch.add("COMMIT", Values::none());
+    batch.run(connection).await?;
+    Ok(sealed)
+}
+
+fn read_last(rows: &[SqliteRow]) -> Result<Before, StoreError> {
+    let read = |row| {
+        let mut reader = Reader::new(row);
+        Ok((reader.big()?, reader.link()?))
+    };
+    rows.first().map(read).transpose()
+}
+
+/// The runs with their numbers.
+fn read_moved(rows: &[SqliteRow]) -> Result<Vec<(i64, SealedRun)>, StoreError> {
+    let read = |row| {
+        let mut reader = Reader::new(row);
+        Ok((reader.int()?, read_sealed(&mut reader)?))
+    };
+    rows.iter().map(read).collect()
+}
+
+fn read_sealed(reader: &mut Reader<'_>) -> Result<SealedRun, StoreError> {
+    Ok(SealedRun { run: RunId::new(reader.text()?), revision: Revision(reader.big()?), link: reader.link()? })
+}
+
+fn read_tombstone(reader: &mut Reader<'_>) -> Result<Tombstone, StoreError> {
+    let tenant = reader.tenant()?;
+    Ok(Tombstone { tenant, run: read_sealed(reader)?, seal: reader.big()?, at: reader.moment()? })
+}
+
+impl Readers {
+    pub(crate) async fn any_to_seal(&self, tenant: Option<&str>) -> Result<bool, StoreError> {
+        exists(self, ANY_TO_SEAL, Values::none().text(&tenant_key(tenant))).await
+    }
+
+    pub(crate) async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
+        let (run_no, seq) = after.map_or(Ok((0, 0)), place)?;
+        let limit = limit.clamp(1, DUE_LIMIT_MAX);
+        let values = Values::none().int(run_no).int(seq).int(signed_len(limit));
+        let rows = self.all(AUDIT_AFTER, values, "read the audit log").await?;
+        let (mut page, mut last, mut next) = (AuditPage::default(), 0, (0, 0));
+        for row in &rows {
+            (last, next) = read_audited(row, last, &mut page.runs)?;
+        }
+        page.next = (rows.len() == limit).then(|| Cursor::new(format!("a{}.{}", next.0, next.1)));
+        Ok(page)
+    }
+
+    pub(crate) async fn audit_heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<SealedRun>, StoreError> {
+        let values = Values::none().text(&tenant_key(tenant)).text(after.map_or("", RunId::as_str));
+        let values = values.int(signed_len(limit.min(DUE_LIMIT_MAX)));
+        let rows = self.all(HEADS, values, "read the heads of audit logs").await?;
+        rows.iter().map(|row| read_sealed(&mut Reader::new(row))).collect()
+    }
+
+    pub(crate) async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
+        let values = Values::none().text(&tenant_key(tenant)).int(signed(after));
+        let rows = self.all(SEALS, values.int(signed_len(limit.min(DUE_LIMIT_MAX))), "read seals").await?;
+        let read = |row| {
+            let mut reader = Reader::new(row);
+            let (tenant, number, at) = (reader.tenant()?, reader.big()?, reader.moment()?);
+            let link = reader.link()?;
+            // Runs that cannot be read are none, and then the link is not right.
+            Ok(Seal { tenant, number, at, link, runs: unpack_sealed(reader.bytes()?).unwrap_or_default() })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    pub(crate) async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
+        let mut asked = Rows::new();
+        for SealedRun { run, revision, .. } in sealed {
+            asked.row().text(run.as_str()).int(signed(revision.0)).end();
+        }
+        let values = Values::rows(asked).text(&tenant_key(tenant));
+        let mut traces = vec![Trace::default(); sealed.len()];
+        for row in &self.all(TRACES, values, "look for sealed runs").await? {
+            read_trace(row, &mut traces)?;
+        }
+        Ok(traces)
+    }
+
+    pub(crate) async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        let values = Values::none().text(&tenant_key(tenant)).text(after.map_or("", RunId::as_str));
+        let values = values.int(signed_len(limit.min(DUE_LIMIT_MAX)));
+        let rows = self.all(TOMBSTONES, values, "read what is left of pruned runs").await?;
+        rows.iter().map(|row| read_tombstone(&mut Reader::new(row))).collect()
+    }
+
+    pub(crate) async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
+        let rows = self.all(TENANTS, Values::none(), "name the tenants").await?;
+        rows.iter().map(|row| Reader::new(row).tenant()).collect()
+    }
+}
+
+/// A cursor is a run, by its number, and the revision after which it goes on.
+fn place(cursor: &Cursor) -> Result<(i64, i64), StoreError> {
+    let (run, seq) =
+        cursor.as_str().strip_prefix('a').and_then(|place| place.split_once('.')).ok_or(StoreError::InvalidCursor)?;
+    let number = |text: &str| text.parse().map_err(|_| StoreError::InvalidCursor);
+    Ok((number(run)?, number(seq)?))
+}
+
+/// Adds the row to its run, and returns the number of the run and where to go on.
+fn read_audited(row: &SqliteRow, last: i64, runs: &mut Vec<AuditedRun>) -> Result<(i64, (i64, i64)), StoreError> {
+    let mut reader = Reader::new(row);
+    let run_no = reader.int()?;
+    let Some(revision) = reader.int_or_null()? else {
+        reader.skip(4);
+        runs.push(read_run(&mut reader)?);
+        return Ok((run_no, (run_no.saturating_add(1), 0)));
+    };
+    let place = reader.int_or_null()?.unwrap_or_default().unsigned_abs();
+    let (at, link, body) = (reader.moment()?, reader.link()?, reader.bytes()?.into());
+    if run_no != last || runs.is_empty() {
+        runs.push(read_run(&mut reader)?);
+    }
+    if let Some(run) = runs.last_mut() {
+        run.rows.push((place, AuditRow { revision: Revision(revision.unsigned_abs()), at, body, link }));
+    }
+    Ok((run_no, (run_no, revision)))
+}
+
+fn read_run(reader: &mut Reader<'_>) -> Result<AuditedRun, StoreError> {
+    let (run, tenant) = (RunId::new(reader.text()?), reader.tenant()?);
+    let (revision, count) = (Revision(reader.big()?), reader.big()?);
+    let head = SealedRun { run, revision, link: reader.link()? };
+    Ok(AuditedRun { head, tenant, count, seal: reader.big()?, rows: Vec::new() })
+}
+
+fn read_trace(row: &SqliteRow, traces: &mut [Trace]) -> Result<(), StoreError> {
+    let mut reader = Reader::new(row);
+    let Some(trace) = traces.get_mut(reader.small()? as usize) else { return Ok(()) };
+    if reader.int_or_null()?.is_some() {
+        trace.is_there = true;
+        trace.link = reader.bytes_or_null()?.map(Link::stored);
+    } else {
+        reader.skip(1);
+        trace.tombstones.push(read_tombstone(&mut reader)?);
+    }
+    Ok(())
+}
