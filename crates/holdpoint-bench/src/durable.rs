@@ -11,6 +11,7 @@ mod lease;
 mod statistics;
 mod tasks;
 mod turns;
+mod verify;
 
 use std::process::Command;
 use std::time::Duration;
@@ -38,6 +39,9 @@ pub(crate) struct DurableArguments {
     /// For `d`: how many tasks wait in the larger queue.
     #[arg(long, default_value_t = 1_000_000)]
     waiting: usize,
+    /// For `d`: how many audit rows are verified.
+    #[arg(long, default_value_t = 1_000_000)]
+    audit_rows: usize,
     /// For `d`: a shell command that prints `d_durable` lines of another runtime. It is run in between, and its cycles per
     /// second are set beside ours.
     #[arg(long)]
@@ -57,6 +61,8 @@ enum Part {
     Lease,
     /// Deferred calls through one worker.
     Tasks,
+    /// Verifying a long audit log.
+    Verify,
 }
 
 impl DurableArguments {
@@ -99,6 +105,11 @@ async fn measure_parts(arguments: &DurableArguments) -> anyhow::Result<()> {
     }
     if arguments.wants(Part::Lease) {
         lease::measure(&place, arguments.waiting).await?;
+    }
+    if arguments.wants(Part::Verify) {
+        let scratch = place.scratch().await?;
+        let measured = verify::measure(&scratch, arguments.audit_rows).await;
+        finish(scratch, measured).await?;
     }
     Ok(())
 }

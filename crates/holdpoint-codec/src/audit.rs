@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Attempt, CallId, CallIndex, Code, Digest, DoubtCause, Event, IdempotencyKey, Outcome, Run, Source, Stage,
-    Timestamp, ToolName, Turn,
+    Actor, Attempt, CallId, CallIndex, Code, Digest, DoubtCause, Event, GrantId, IdempotencyKey, Outcome, Run, Source,
+    Stage, Timestamp, ToolName, Turn,
 };
 use serde_json::Value;
 
@@ -51,6 +51,12 @@ pub struct Entry {
     pub policy: Option<Said>,
     /// The rule that gave a decision.
     pub rule: Option<Arc<str>>,
+    /// Which policy decided.
+    pub policy_version: Option<Arc<str>>,
+    /// What a policy that is only being tried would have decided.
+    pub shadow: Option<Shadowed>,
+    /// The grant that was given, used or taken back.
+    pub grant: Option<GrantId>,
     /// Why, in the words of the rule or the person.
     pub reason: Option<Arc<str>>,
     /// Of what a person answered about, where it is known.
@@ -86,6 +92,17 @@ pub struct AuditedCall {
     pub id: Option<CallId>,
     /// The registered tool.
     pub tool: Option<ToolName>,
+}
+
+/// What a policy would have decided that is not enforced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shadowed {
+    /// What it would have said.
+    pub said: Said,
+    /// By which rule.
+    pub rule: Option<Arc<str>>,
+    /// Which policy.
+    pub policy_version: Option<Arc<str>>,
 }
 
 /// What a policy or a person said.

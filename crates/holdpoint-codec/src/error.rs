@@ -68,6 +68,8 @@ pub enum Document {
     Delivery,
     /// What one step of a run left in the audit log.
     Audit,
+    /// A grant as it is stored.
+    Grant,
     /// The result of a call.
     Result,
     /// A message of a conversation.
@@ -95,7 +97,9 @@ impl CodecError {
                 Document::Continuation | Document::Tasks => Code::InvalidContinuation,
                 Document::Result => Code::InvalidResult,
                 // Nobody but the store hands in these, and a conversation is part of a configuration.
-                Document::Event | Document::StoredTask | Document::Delivery | Document::Audit => Code::StoreFailed,
+                Document::Event | Document::StoredTask | Document::Delivery | Document::Audit | Document::Grant => {
+                    Code::StoreFailed
+                }
                 Document::Message => Code::InvalidConfig,
             },
             CodecError::ContextValueTooLarge { .. } => Code::ContextValueTooLarge,
@@ -122,6 +126,7 @@ impl std::fmt::Display for Document {
             Document::StoredTask => "stored task",
             Document::Delivery => "stored delivery",
             Document::Audit => "audit entry",
+            Document::Grant => "stored grant",
             Document::Result => "result",
             Document::Message => "message",
         })

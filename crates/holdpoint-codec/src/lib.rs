@@ -10,12 +10,14 @@ mod context;
 pub mod continuation;
 mod error;
 mod event;
+mod grant;
 mod message;
 mod pending;
 mod read;
 pub mod receipt;
 mod render;
 mod result;
+mod schema;
 mod signing;
 pub mod tasks;
 mod wire;
@@ -27,10 +29,12 @@ pub use canonical::{JsonProblem, canonical_json, canonical_value};
 pub use context::Context;
 pub use error::{CodecError, Document, SignatureProblem};
 pub use event::{decode_event, encode_event};
+pub use grant::{RememberRequest, decode_grant, encode_grant, grant_to_json};
 pub use message::{message_from_json, message_to_json};
 pub use pending::{Pending, pending};
 pub use render::{Narrator, render_event};
 pub use result::{result_from_json, result_from_short, result_from_text, result_to_json, result_to_text};
+pub use schema::schema_id;
 pub use signing::{LoadOptions, Migrate, SigningKey, Trust, Unsigned};
 
 /// Lower-case hexadecimal digits.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, Doubt, Evidence, IdempotencyKey,
-    Outcome, PauseReason, RequestedName, Run, RunId, Source, Timestamp, ToolName, ToolResult, Turn,
+    Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, Doubt, Evidence, FourEyes,
+    IdempotencyKey, Outcome, PauseReason, RequestedName, Run, RunId, Source, Timestamp, ToolName, ToolResult, Turn,
 };
 use serde_json::{Value, json};
 
@@ -36,6 +36,10 @@ pub struct Pending {
     pub approvers: BTreeSet<Arc<str>>,
     /// How many different people must approve.
     pub quorum: u32,
+    /// Whether the one who started the run may answer.
+    pub four_eyes: FourEyes,
+    /// Whether it was asked before, about the same arguments of a tool that has changed since.
+    pub again: bool,
     /// Those who approved so far.
     pub approvals: Vec<Actor>,
     /// Past this moment it is too late for the answer or the result.
@@ -164,6 +168,8 @@ impl<'a> TurnCalls<'a> {
             rule: question.and_then(|question| question.ground.rule.clone()),
             approvers: question.map(|question| question.terms.approvers.clone()).unwrap_or_default(),
             quorum: question.map_or(1, |question| question.terms.quorum),
+            four_eyes: question.map(|question| question.terms.four_eyes).unwrap_or_default(),
+            again: question.is_some_and(|question| question.again),
             approvals: question.map(|question| question.approvals.clone()).unwrap_or_default(),
             deadline: call.deadline(),
             doubt: question.and_then(|question| question.doubt.clone()),

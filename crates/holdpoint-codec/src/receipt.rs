@@ -64,7 +64,7 @@ impl Receipt {
             id: call.id.clone(),
             tool: facts.name.clone(),
             digest: arguments.digest(),
-            policy_version: None,
+            policy_version: call.policy.clone(),
             approved_by: call.approvals.iter().map(|actor| actor.id.clone()).collect(),
             granted_at: at,
             expires_at: deadline,

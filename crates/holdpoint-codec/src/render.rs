@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::pending::{Pending, pending_for};
 use crate::wire::{ActorWire, DecisionWire, MessageWire, Moment, Wire, to_value};
-use crate::{Context, result_to_json};
+use crate::{Context, grant_to_json, result_to_json};
 
 /// Follows a run and tells its events as they are shown. Needed where a run may be ahead of the event that is told.
 #[derive(Clone, Debug)]
@@ -78,6 +78,9 @@ fn fields(event: &Event, run: &Run) -> Value {
             json!({"context": Context::from_stored(attributes).attributes()})
         }
         Event::Retried => json!({"turn": run.turn().0}),
+        Event::GrantRevoked { grant, actor: by, at } => {
+            json!({"grant_id": grant.as_str(), "actor": actor(by), "at": moment(*at)})
+        }
         Event::AuthorizationRequired { pause } => required(run, *pause, PauseReason::AwaitingToolConfirmation),
         Event::ExecutionRequired { pause } => required(run, *pause, PauseReason::AwaitingToolResults),
         Event::Paused { reason } => json!({
@@ -100,10 +103,18 @@ fn fields(event: &Event, run: &Run) -> Value {
 fn call_fields(event: &Event, run: &Run) -> Value {
     let about = |index: &CallIndex, more: Value| about_call(run, *index, more);
     match event {
-        Event::CallDecided { call, stage, decision, at } => about(
+        Event::CallDecided { call, stage, decision, shadow, at } => about(
             call,
-            json!({"stage": stage.as_str(), "decision": to_value(&DecisionWire::of(decision)), "at": moment(*at)}),
+            json!({
+                "stage": stage.as_str(), "decision": to_value(&DecisionWire::of(decision)), "at": moment(*at),
+                "shadow": shadow.as_deref().map(|shadow| to_value(&DecisionWire::of(shadow))),
+            }),
         ),
+        Event::GrantGiven { call, grant } => about(call, json!({"grant": grant_to_json(grant)})),
+        Event::GrantUsed { call, grant, actor: by, at } => {
+            about(call, json!({"grant_id": grant.as_str(), "actor": actor(by), "at": moment(*at)}))
+        }
+        Event::ToolChanged { call, .. } => about(call, Value::Null),
         Event::CallAnswered(answered) => about(&answered.call, answer_fields(answered)),
         Event::CallExpired { call } | Event::CallRequeued { call } => about(call, Value::Null),
         Event::CallDoubted { call, cause } => about(call, json!({"cause": cause.as_str()})),

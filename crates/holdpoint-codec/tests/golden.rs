@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Traces, Trust, Unsigned};
 use holdpoint_codec::{
-    Context, Narrator, SigningKey, audit, canonical_value, decode_event, encode_event, message_from_json,
-    message_to_json, pending, render_event, result_from_text, result_to_text, tasks,
+    Context, Narrator, SigningKey, audit, canonical_value, decode_event, decode_grant, encode_event, encode_grant,
+    grant_to_json, message_from_json, message_to_json, pending, render_event, result_from_text, result_to_text, tasks,
 };
 use holdpoint_core::{Code, Event, Outcome, Run, RunId, Settlement, ToolResult};
+use support::grants::{grant_story, grants};
 use support::workers::worker_story;
 use support::{other_events, rich_result, settlement, story};
 
@@ -200,6 +201,97 @@ fn audit_documents() {
         let text: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(serde_json::Value::from(shown), text["entries"], "{line}");
     }
+}
+
+/// Payloads and imports of runs that were paused before there were grants: they say less, and read as they did.
+#[test]
+fn what_was_written_before_there_were_grants_still_reads() {
+    let story = story();
+    let files = golden("before-grants");
+    let key = key();
+    for (name, paused) in
+        [("results.json", &story.for_results), ("doubt.json", &story.in_doubt), ("unsigned.json", &story.for_results)]
+    {
+        let unsigned = if name == "unsigned.json" { Unsigned::Accept } else { Unsigned::Refuse };
+        let options = LoadOptions { keys: std::slice::from_ref(&key), unsigned, ..LoadOptions::default() };
+        let loaded = continuation::load(&files[name], &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let run = imported(&loaded);
+        assert_eq!(run.records(), paused.records(), "{name}");
+        assert_eq!((run.continuation(), run.session()), (paused.continuation(), None), "{name}");
+        let shown = |run: &Run| pending(run).iter().map(holdpoint_codec::Pending::to_json).collect::<Vec<_>>();
+        assert_eq!(shown(&run), shown(paused), "{name}");
+    }
+    for line in files["imported.jsonl"].lines() {
+        let event = decode_event(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(matches!(event, Event::Imported(_)), "{line}");
+    }
+    assert_eq!(files.len(), 4);
+}
+
+fn lines(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// A run with a session, grants, a policy that is tried beside another, and tools that changed.
+#[test]
+fn a_run_with_grants() {
+    let story = grant_story();
+    let key = key();
+    let at = holdpoint_core::Timestamp(1_700_000_000_000_000);
+    let signed = DumpOptions { key: Some(&key), ..DumpOptions::default() };
+    let mut narrator = Narrator::new(Run::new(RunId::new("run-3")));
+    let snapshot = Event::Imported(Arc::new(story.again.snapshot().unwrap()));
+    let shown: Vec<_> = pending(&story.again).iter().map(holdpoint_codec::Pending::to_json).collect();
+    let task = tasks::encode_task(&story.again, holdpoint_core::CallIndex(1), None).unwrap();
+    let audited = story.steps.iter().filter_map(|(events, run)| audit::encode(run, events, at));
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let mut made = BTreeMap::from([
+        ("stored.jsonl".to_owned(), lines(story.log().map(|event| text(encode_event(event))))),
+        ("shown.jsonl".to_owned(), lines(story.log().map(|event| canonical_value(&narrator.tell(event))))),
+        ("imported.json".to_owned(), text(encode_event(&snapshot))),
+        ("continuation.json".to_owned(), continuation::dump(&story.again, &signed).unwrap()),
+        ("pending.json".to_owned(), canonical_value(&shown.into())),
+        ("task.json".to_owned(), text(task)),
+        ("audit.jsonl".to_owned(), lines(audited.map(text))),
+        ("listed.jsonl".to_owned(), lines(grants().iter().map(|(_, grant)| canonical_value(&grant_to_json(grant))))),
+    ]);
+    made.extend(grants().into_iter().map(|(name, grant)| (name.to_owned(), text(encode_grant(&grant)))));
+    check("granted", &made);
+}
+
+/// What was written when grants came still reads, and reads as it was meant.
+#[test]
+fn a_run_with_grants_reads_back() {
+    let files = golden("granted");
+    for text in files["stored.jsonl"].lines().chain([files["imported.json"].as_str()]) {
+        let event = decode_event(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(String::from_utf8(encode_event(&event)).unwrap(), text);
+    }
+    for (name, text) in files.iter().filter(|(name, _)| name.starts_with("grant-")) {
+        let grant = decode_grant(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(String::from_utf8(encode_grant(&grant)).unwrap(), *text, "{name}");
+        assert!(grants().iter().any(|(known, meant)| known == name && *meant == grant), "{name}");
+    }
+    for line in files["audit.jsonl"].lines() {
+        let audit = audit::decode(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let shown: Vec<_> = audit.entries.iter().map(audit::Entry::to_json).collect();
+        let text: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::Value::from(shown), text["entries"], "{line}");
+    }
+    let audited = &files["audit.jsonl"];
+    for field in ["\"grant_id\":\"run-3.g1\"", "\"policy_version\":\"policy-1\"", "\"shadow\":{\"decision\":\"deny\""] {
+        assert!(audited.contains(field), "{field}");
+    }
+    let key = key();
+    let options = LoadOptions { keys: std::slice::from_ref(&key), ..LoadOptions::default() };
+    let run = imported(&continuation::load(&files["continuation.json"], &options).unwrap());
+    assert_eq!(run.session().map(|session| &**session), Some("talk-7"));
+    let earlier = run.earlier_turns();
+    assert_eq!(earlier[0].arguments.expose(), r#"{"amount":100}"#);
+    assert_eq!(run.snapshot().unwrap().grants, 3);
+    assert!(run.calls()[0].question().unwrap().again);
+    let task = tasks::decode_task(files["task.json"].as_bytes()).unwrap();
+    assert_eq!(task.tool.schema.as_deref(), Some("schema-1"));
 }
 
 #[test]

@@ -7,7 +7,8 @@ mod support;
 
 use holdpoint_codec::continuation::{self, LoadOptions, Unsigned};
 use holdpoint_codec::{
-    CodecError, SigningKey, canonical_json, decode_event, message_from_json, result_from_short, result_from_text, tasks,
+    CodecError, RememberRequest, SigningKey, canonical_json, decode_event, decode_grant, message_from_json,
+    result_from_short, result_from_text, tasks,
 };
 use holdpoint_core::{Cancelled, Code, Event, Input, Run, Timestamp};
 use serde_json::{Value, json};
@@ -55,7 +56,26 @@ fn readers() -> Vec<Reader> {
             read: |bytes| decode_event(bytes).map(drop),
             sealed: false,
         },
+        Reader {
+            payloads: of_grants(),
+            codes: &[Code::StoreFailed, Code::UnsupportedSchemaVersion],
+            read: |bytes| decode_event(bytes).map(drop),
+            sealed: false,
+        },
+        Reader {
+            payloads: vec![golden("granted/grant-session.json"), golden("granted/grant-run.json")],
+            codes: &[Code::StoreFailed, Code::UnsupportedSchemaVersion],
+            read: |bytes| decode_grant(bytes).map(drop),
+            sealed: false,
+        },
     ]
+}
+
+/// One event of each kind that came with grants.
+fn of_grants() -> Vec<String> {
+    let log = golden("granted/stored.jsonl");
+    let kinds = ["grant_given", "grant_used", "grant_revoked", "tool_changed", "\"shadow\""];
+    kinds.map(|kind| log.lines().find(|line| line.contains(kind)).unwrap().to_owned()).to_vec()
 }
 
 fn read_signed(bytes: &[u8]) -> Result<(), CodecError> {
@@ -305,4 +325,48 @@ fn messages_that_are_none() {
     }
     let error = message_from_json(&json!({"role": "user", "text": 5})).unwrap_err();
     assert!(error.to_string().contains("`text`"), "{error}");
+}
+
+#[test]
+fn what_is_to_be_remembered_reads_in_these_forms_and_in_no_other() {
+    use holdpoint_core::{Covers, Reach, Remember};
+    let now = Timestamp(1_000_000);
+    let said = |value: Value| RememberRequest::from_json(&value).map(|request| request.said_at(now));
+    let narrowest = Remember { covers: Covers::TheseArguments, reach: Reach::Run, until: None };
+    assert_eq!(said(json!(true)), Some(narrowest.clone()));
+    assert_eq!(said(json!({})), Some(narrowest.clone()));
+    assert_eq!(said(json!({"arguments": "these", "scope": "run"})), Some(narrowest.clone()));
+    let widest = Remember { covers: Covers::AnyArguments, reach: Reach::Tenant, ..narrowest.clone() };
+    assert_eq!(said(json!({"arguments": "any", "scope": "tenant"})), Some(widest));
+    let session = Remember { reach: Reach::Session, until: Some(Timestamp(61_000_000)), ..narrowest };
+    for ends in [json!({"expires_in": "60s"}), json!({"expires_in": "1m"}), json!({"expires_in_ms": 60_000})] {
+        let mut value = json!({"scope": "session"});
+        value.as_object_mut().unwrap().extend(ends.as_object().unwrap().clone());
+        assert_eq!(said(value), Some(session.clone()), "{ends}");
+    }
+    assert_eq!(said(json!({"scope": "session", "until": "1970-01-01T00:01:01Z"})), Some(session));
+    for wrong in [
+        json!(false),
+        json!(null),
+        json!("these"),
+        json!(["any"]),
+        json!({"arguments": "all"}),
+        json!({"arguments": null}),
+        json!({"scope": "world"}),
+        json!({"scop": "run"}),
+        json!({"until": "tomorrow"}),
+        json!({"until": 5}),
+        json!({"expires_in": "60"}),
+        json!({"expires_in": "m"}),
+        json!({"expires_in": "-1m"}),
+        json!({"expires_in": "1.5h"}),
+        json!({"expires_in": "99999999999999999999d"}),
+        json!({"expires_in": "18446744073709551615d"}),
+        json!({"expires_in_ms": -1}),
+        json!({"expires_in_ms": "60"}),
+        json!({"expires_in": "1m", "until": "1970-01-01T00:01:01Z"}),
+        json!({"expires_in": "1m", "expires_in_ms": 60_000}),
+    ] {
+        assert_eq!(said(wrong.clone()), None, "{wrong}");
+    }
 }

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Trust};
 use holdpoint_codec::tasks::{decode_delivery, decode_task, encode_delivery, encode_task, tasks};
 use holdpoint_codec::{
-    Context, SigningKey, arguments_for, audit, canonical_json, decode_event, encode_event, message_from_json,
-    message_to_json, parse_arguments, result_from_text, result_to_text,
+    Context, RememberRequest, SigningKey, arguments_for, audit, canonical_json, decode_event, decode_grant,
+    encode_event, encode_grant, grant_to_json, message_from_json, message_to_json, parse_arguments, result_from_text,
+    result_to_text,
 };
 use holdpoint_core::*;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -88,15 +89,67 @@ fn actor() -> impl Strategy<Value = Actor> {
         .prop_map(|(id, roles, tenant)| Actor { id, roles, tenant })
 }
 
+fn terms() -> impl Strategy<Value = Terms> {
+    let four_eyes = prop_oneof![Just(FourEyes::Off), Just(FourEyes::On)];
+    (btree_set(text(), 0..3), any::<u32>(), prop::option::of(any::<u64>()), four_eyes)
+        .prop_map(|(approvers, quorum, expires_in_ms, four_eyes)| Terms { approvers, quorum, expires_in_ms, four_eyes })
+}
+
 fn decision() -> impl Strategy<Value = Decision> {
-    let ground =
-        (prop::option::of(text()), prop::option::of(text())).prop_map(|(reason, rule)| Ground { reason, rule });
-    let terms = (btree_set(text(), 0..3), any::<u32>(), prop::option::of(any::<u64>()))
-        .prop_map(|(approvers, quorum, expires_in_ms)| Terms { approvers, quorum, expires_in_ms });
+    let ground = (prop::option::of(text()), prop::option::of(text()), prop::option::of(text()))
+        .prop_map(|(reason, rule, policy)| Ground { reason, rule, policy });
     prop_oneof![
         ground.clone().prop_map(Decision::Allow),
         ground.clone().prop_map(Decision::Deny),
-        (ground, terms).prop_map(|(ground, terms)| Decision::Confirm(ground, terms)),
+        (ground, terms()).prop_map(|(ground, terms)| Decision::Confirm(ground, terms)),
+    ]
+}
+
+fn facts() -> impl Strategy<Value = ToolFacts> {
+    let repeat = prop_oneof![Just(Repeat::Never), Just(Repeat::Safe), Just(Repeat::WithKey)];
+    (text(), repeat, text(), prop::option::of(text())).prop_map(|(name, repeat, source, schema)| ToolFacts {
+        name: ToolName::new(name),
+        repeat,
+        source,
+        schema,
+    })
+}
+
+fn grant() -> impl Strategy<Value = Grant> {
+    let scope = prop_oneof![
+        text().prop_map(|run| GrantScope::Run(RunId::new(run))),
+        text().prop_map(GrantScope::Session),
+        Just(GrantScope::Tenant),
+    ];
+    let about = (text(), facts(), prop::option::of(any::<[u8; 32]>()));
+    let said = (actor(), prop::option::of(text()), any::<i64>(), prop::option::of(any::<i64>()));
+    (about, scope, said).prop_map(|((id, facts, digest), scope, (actor, tenant, at, until))| Grant {
+        id: GrantId::new(id),
+        tool: facts.name,
+        schema: facts.schema,
+        digest: digest.map(Digest),
+        scope,
+        until: until.map(Timestamp),
+        actor,
+        tenant,
+        at: Timestamp(at),
+    })
+}
+
+/// What has to do with grants and changed tools.
+fn granted() -> impl Strategy<Value = Event> {
+    let used = || (any::<u32>(), text(), actor(), any::<i64>());
+    prop_oneof![
+        (any::<u32>(), grant())
+            .prop_map(|(call, grant)| Event::GrantGiven { call: CallIndex(call), grant: Arc::new(grant) }),
+        used().prop_map(|(call, grant, actor, at)| {
+            let (grant, at) = (GrantId::new(grant), Timestamp(at));
+            Event::GrantUsed { call: CallIndex(call), grant, actor, at }
+        }),
+        used().prop_map(|(_, grant, actor, at)| {
+            Event::GrantRevoked { grant: GrantId::new(grant), actor, at: Timestamp(at) }
+        }),
+        (any::<u32>(), facts()).prop_map(|(call, tool)| Event::ToolChanged { call: CallIndex(call), tool }),
     ]
 }
 
@@ -144,7 +197,8 @@ fn settlement() -> impl Strategy<Value = Settlement> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let started = (settings(), btree_map(text(), json_text(), 0..3), vec(message(), 0..4), actor(), any::<i64>());
+    let who = (actor(), prop::option::of(text()));
+    let started = (settings(), btree_map(text(), json_text(), 0..3), vec(message(), 0..4), who, any::<i64>());
     let answer = prop_oneof![
         Just(Answer::Approve),
         prop::option::of(text()).prop_map(|reason| Answer::Refuse { reason }),
@@ -153,7 +207,8 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let answered = (any::<u32>(), actor(), answer, prop::option::of(decision()), any::<i64>());
     prop_oneof![
-        started.prop_map(|(settings, context, messages, actor, at)| {
+        granted(),
+        started.prop_map(|(settings, context, messages, (actor, session), at)| {
             Event::RunStarted(Arc::new(RunStarted {
                 settings: Arc::new(settings),
                 context,
@@ -161,17 +216,18 @@ fn event() -> impl Strategy<Value = Event> {
                 model: actor.id.clone(),
                 messages: messages.into_iter().map(Arc::new).collect(),
                 actor,
+                session,
                 at: Timestamp(at),
             }))
         }),
         (any::<u32>(), settlement())
             .prop_map(|(call, settlement)| Event::ToolEnded { call: CallIndex(call), settlement }),
-        (any::<u32>(), decision(), any::<i64>()).prop_map(|(call, decision, at)| Event::CallDecided {
-            call: CallIndex(call),
-            stage: Stage::Recheck,
-            decision,
-            at: Timestamp(at),
-        }),
+        (any::<u32>(), decision(), prop::option::of(decision()), any::<i64>()).prop_map(
+            |(call, decision, shadow, at)| {
+                let (call, shadow, at) = (CallIndex(call), shadow.map(Box::new), Timestamp(at));
+                Event::CallDecided { call, stage: Stage::Recheck, decision, shadow, at }
+            }
+        ),
         answered.prop_map(|(call, actor, answer, decision, at)| {
             let (call, at) = (CallIndex(call), Timestamp(at));
             Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest: None, decision, at }))
@@ -193,8 +249,15 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// How a run is asked about: its terms, its session, and the schema of its tools.
+type Asking = (Terms, Option<Arc<str>>, Option<Arc<str>>);
+
+fn asking() -> impl Strategy<Value = Asking> {
+    (terms(), prop::option::of(text()), prop::option::of(text()))
+}
+
 /// A run that paused after this conversation.
-fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes) -> Run {
+fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes, (terms, session, schema): Asking) -> Run {
     let mut run = support::folded(&[]);
     let settings = Settings { context_keys: context.keys().cloned().collect::<BTreeSet<_>>(), ..Settings::default() };
     let now = Timestamp(1_700_000_000_000_000);
@@ -206,16 +269,21 @@ fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes) -> Run 
         system_prompt: None,
         messages: messages.into_iter().map(Arc::new).collect(),
         actor: Actor::default(),
+        session,
     };
     run.step(Input::Started(Box::new(started)), now).unwrap();
-    run.step(support::inputs::second_reply(), now).unwrap();
-    let decisions = vec![(CallIndex(0), Decision::confirm(reason)), (CallIndex(1), Decision::allow())];
-    run.step(Input::Authorized(Authorized { decisions }), now).unwrap();
+    let Input::Replied(mut replied) = support::inputs::second_reply() else { unreachable!("it is a reply") };
+    let calls = replied.reply.iter_mut().flat_map(|reply| &mut reply.calls);
+    calls.filter_map(|call| call.tool.as_mut()).for_each(|facts| facts.schema = schema.clone());
+    run.step(Input::Replied(replied), now).unwrap();
+    let confirm = Decision::Confirm(Ground::reason(reason), terms);
+    let decisions = vec![(CallIndex(0), confirm), (CallIndex(1), Decision::allow())];
+    run.step(Input::Authorized(Authorized::new(decisions)), now).unwrap();
     run
 }
 
 fn allow_first(run: &Run) -> Input {
-    let answer = GivenAnswer { answer: Answer::Approve, digest: None, decision: None };
+    let answer = GivenAnswer::new(Answer::Approve, None);
     Input::Answered(Box::new(Answered {
         target: Target::Batch(run.batch()),
         actor: Actor::default(),
@@ -266,6 +334,20 @@ proptest! {
     }
 
     #[test]
+    fn grants_read_back(grant in grant()) {
+        let stored = encode_grant(&grant);
+        let back = decode_grant(&stored).unwrap();
+        prop_assert_eq!(&back, &grant);
+        prop_assert_eq!(encode_grant(&back), stored);
+        let scope = match grant.scope {
+            GrantScope::Run(_) => "run",
+            GrantScope::Session(_) => "session",
+            GrantScope::Tenant => "tenant",
+        };
+        prop_assert_eq!(&grant_to_json(&grant)["scope"], scope);
+    }
+
+    #[test]
     fn deliveries_read_back(settlement in settlement()) {
         let stored = encode_delivery(&settlement);
         let back = decode_delivery(&stored).unwrap();
@@ -278,8 +360,9 @@ proptest! {
         messages in vec(message(), 0..3),
         name in text(),
         context in btree_map(text(), any::<i32>().prop_map(|n| JsonText::new(n.to_string())), 0..3),
+        schema in prop::option::of(text()),
     ) {
-        let mut run = paused(messages, name, context);
+        let mut run = paused(messages, name, context, (Terms::default(), None, schema.clone()));
         run.step(allow_first(&run), Timestamp(0)).unwrap();
         for call in [CallIndex(0), CallIndex(1)] {
             run.step(Input::Deferred(Deferred { call, recheck: None }), Timestamp(0)).unwrap();
@@ -290,6 +373,7 @@ proptest! {
             prop_assert_eq!(stored.task.arguments.expose(), task.arguments.expose());
             prop_assert_eq!(stored.context, Context::from_stored(run.context()).with_run_id(run.id().clone()));
             prop_assert_eq!(&stored.settings, run.settings());
+            prop_assert_eq!(&stored.tool.schema, &schema);
         }
     }
 
@@ -321,8 +405,9 @@ proptest! {
         messages in vec(message(), 0..5),
         reason in text(),
         context in btree_map(text(), any::<i32>().prop_map(|n| JsonText::new(n.to_string())), 0..3),
+        asking in asking(),
     ) {
-        let run = paused(messages, reason, context);
+        let run = paused(messages, reason, context, asking);
         let keys = [SigningKey::new("k\"1", "secret")];
         let options = DumpOptions { key: Some(&keys[0]), ..DumpOptions::default() };
         let text = continuation::dump(&run, &options).unwrap();
@@ -347,5 +432,9 @@ proptest! {
         let _ = decode_delivery(text.as_bytes());
         let _ = audit::decode(text.as_bytes());
         let _ = result_from_text(&text);
+        let _ = decode_grant(&bytes);
+        let _ = decode_grant(text.as_bytes());
+        let _ = RememberRequest::from_json(&serde_json::json!({"until": text, "expires_in": text}));
+        let _ = RememberRequest::from_json(&serde_json::json!({"expires_in": text}));
     }
 }

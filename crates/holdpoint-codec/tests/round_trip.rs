@@ -6,7 +6,8 @@
 mod support;
 
 use holdpoint_codec::{decode_event, encode_event};
-use holdpoint_core::{DoubtCause, Event, Run};
+use holdpoint_core::{Decision, DoubtCause, Event, Ground, Run, Terms};
+use support::grants::grant_story;
 use support::workers::worker_story;
 use support::{folded, other_events, story};
 
@@ -20,8 +21,9 @@ fn every_event_reads_back_as_it_was_written() {
     let story = story();
     let others = other_events(&story);
     let workers = worker_story();
+    let grants = grant_story();
     let mut seen = std::collections::BTreeSet::new();
-    for event in story.log.iter().chain(&others).chain(workers.log()) {
+    for event in story.log.iter().chain(&others).chain(workers.log()).chain(grants.log()) {
         let stored = encode_event(event);
         let text = String::from_utf8(stored.clone()).expect("JSON is text");
         let back = decode_event(&stored).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -29,7 +31,7 @@ fn every_event_reads_back_as_it_was_written() {
         assert_eq!(encode_event(&back), stored, "{text}");
         seen.insert(event.name());
     }
-    assert_eq!(seen.len(), 27, "every kind of event is in the samples: {seen:?}");
+    assert_eq!(seen.len(), 31, "every kind of event is in the samples: {seen:?}");
 }
 
 #[test]
@@ -38,12 +40,18 @@ fn events_without_the_fields_that_came_later_read_as_before() {
     assert!(matches!(deferred, Event::CallDeferred { deadline: None, .. }));
     let doubted = decode_event(br#"{"v":1,"event":"call_doubted","call":0}"#).unwrap();
     assert!(matches!(doubted, Event::CallDoubted { cause: DoubtCause::Crashed, .. }));
+    let decided = decode_event(br#"{"v":1,"event":"call_decided","call":0,"decision":{"decide":"confirm"},"at":1}"#);
+    let Event::CallDecided { decision: Decision::Confirm(ground, terms), shadow: None, .. } = decided.unwrap() else {
+        panic!("it is a question, and no other policy was tried")
+    };
+    assert_eq!((ground, terms), (Ground::default(), Terms::default()));
 }
 
 #[test]
 fn a_log_that_was_stored_amounts_to_the_same_run() {
     let of_workers: Vec<Event> = worker_story().log().cloned().collect();
-    for log in [story().log, of_workers] {
+    let of_grants: Vec<Event> = grant_story().log().cloned().collect();
+    for log in [story().log, of_workers, of_grants] {
         reads_back(&log);
     }
 }
@@ -74,9 +82,10 @@ fn a_paused_run_of_one_turn_takes_little_beside_its_texts() {
         system_prompt: None,
         messages: vec![std::sync::Arc::new(Message::user("refund order 42"))],
         actor: Actor::default(),
+        session: None,
     })));
     let arguments = CallArguments::Canonical(support::arguments("refund", r#"{"amount":250,"order":"42"}"#));
-    let facts = ToolFacts { name: "refund".into(), repeat: Repeat::Never, source: "native".into() };
+    let facts = ToolFacts { name: "refund".into(), repeat: Repeat::Never, source: "native".into(), schema: None };
     let call = ProposedCall {
         provider_id: Some("call_abc123".into()),
         name: "refund".into(),
@@ -88,7 +97,7 @@ fn a_paused_run_of_one_turn_takes_little_beside_its_texts() {
     let reply = Reply { text: "".into(), thinking: None, calls: vec![call], usage, stop: ModelStop::ToolUse };
     tell(Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 1_234_567 })));
     let decisions = vec![(CallIndex(0), Decision::confirm("refunds need a yes"))];
-    tell(Input::Authorized(Authorized { decisions }));
+    tell(Input::Authorized(Authorized::new(decisions)));
     assert!(log.iter().any(|event| matches!(event, Event::Paused { .. })));
     let texts = "refund order 42".len() + r#"{"amount":250,"order":"42"}"#.len() + "refunds need a yes".len();
     let bytes: usize = log.iter().map(|event| encode_event(event).len()).sum();

@@ -1,6 +1,5 @@
 //! Records what happened. Cannot fail: whatever is in the log was decided by `handle` or `follow`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::planted::{self, Bug};
@@ -9,7 +8,7 @@ use crate::{
     Actor, Answer, Arguments, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code,
     Completeness, Decision, Doubt, DoubtCause, Event, Evidence, Failure, Ground, Message, MessageCompleted, Outcome,
     Phase, Question, ResultOrder, Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms, Timestamp,
-    ToolMessage, ToolResult, Turn, Work,
+    ToolFacts, ToolMessage, ToolResult, Turn, Work,
 };
 
 impl Run {
@@ -21,9 +20,16 @@ impl Run {
             Event::Imported(snapshot) => self.restore(snapshot),
             Event::TurnStarted { turn } => self.apply_turn_started(*turn),
             Event::MessageCompleted(completed) => self.apply_message(completed),
-            Event::CallDecided { call, stage: Stage::Policy, decision, at } => self.apply_policy(*call, decision, *at),
+            Event::CallDecided { call, stage: Stage::Policy, decision, at, .. } => {
+                self.apply_policy(*call, decision, *at);
+            }
             Event::CallDecided { call, stage: Stage::Recheck, decision, .. } => self.apply_recheck(*call, decision),
             Event::CallAnswered(answered) => self.apply_answered(answered),
+            Event::GrantGiven { .. } => self.grants = self.grants.saturating_add(1),
+            Event::GrantUsed { call, actor, .. } => self.change(*call, |call| approve_standing(call, actor)),
+            // Whoever keeps grants knows; the log remembers who did it.
+            Event::GrantRevoked { .. } => {}
+            Event::ToolChanged { call, tool } => self.apply_tool_changed(*call, tool),
             Event::CallExpired { call } => self.apply_expired(*call),
             Event::ToolStarted { call, attempt, at } => self.apply_tool_started(*call, *attempt, *at),
             Event::CallDeferred { call, attempt, deadline } => self.apply_deferred(*call, *attempt, *deadline),
@@ -61,6 +67,7 @@ impl Run {
         self.agent = started.agent.clone();
         self.model = started.model.clone();
         self.actor = started.actor.clone();
+        self.session = started.session.clone();
         self.created_at = started.at;
         self.messages = started.messages.clone();
         self.history_len = u32::try_from(started.messages.len()).unwrap_or(u32::MAX);
@@ -68,6 +75,7 @@ impl Run {
     }
 
     fn apply_turn_started(&mut self, turn: Turn) {
+        self.keep_edits();
         let calls = std::mem::take(&mut self.calls);
         let settled = calls.iter().enumerate();
         self.past.extend(settled.map(|(index, call)| call.record(self.turn, CallIndex::from_usize(index))));
@@ -102,7 +110,8 @@ impl Run {
                 attempts: Attempt(0),
                 asked: Asked::No,
                 deferred: false,
-                approvers: BTreeSet::new(),
+                terms: Terms::default(),
+                policy: None,
                 approvals: Vec::new(),
                 rechecked: false,
             })
@@ -117,14 +126,16 @@ impl Run {
     }
 
     fn apply_policy(&mut self, call: CallIndex, decision: &Decision, at: Timestamp) {
+        self.change(call, |call| call.policy = decision.ground().policy.clone());
         match decision {
             Decision::Allow(_) => self.change(call, |call| call.state = CallState::Ready),
             Decision::Confirm(ground, terms) => {
-                let question = ask(ground, terms, at);
+                let mut question = ask(ground, terms, at);
                 self.change(call, |call| {
+                    question.again = call.asked != Asked::No;
                     call.approvals.clear();
                     call.asked = Asked::Yes;
-                    call.approvers = question.terms.approvers.clone();
+                    call.terms = question.terms.clone();
                     call.state = CallState::AwaitingApproval(question);
                 });
             }
@@ -170,12 +181,16 @@ impl Run {
         self.change(index, |call| {
             let before = call.canonical().map(Arguments::digest);
             call.arguments = CallArguments::Canonical(arguments.clone());
+            if let Some(decision) = &answered.decision {
+                call.policy = decision.ground().policy.clone();
+            }
             // An approval counts for what it was given for, and for nothing else (I4).
             if let CallState::AwaitingApproval(question) = &mut call.state
                 && before != Some(arguments.digest())
                 && !planted::active(Bug::EditKeepsApprovals)
             {
                 question.approvals.clear();
+                question.standing = 0;
             }
         });
         match &answered.decision {
@@ -189,20 +204,31 @@ impl Run {
             }),
             Some(Decision::Confirm(ground, terms)) => self.change(index, |call| {
                 let CallState::AwaitingApproval(question) = &mut call.state else { return };
-                if terms.approvers == question.terms.approvers {
+                if terms.asks_the_same(&question.terms) {
                     question.ground = ground.clone();
                     question.terms.quorum = terms.quorum;
                     // The rule for what is shown now may leave less time, and never leaves more.
                     let deadline = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
                     question.deadline = question.deadline.into_iter().chain(deadline).min();
+                    call.terms = question.terms.clone();
                     approve(call, &answered.actor);
                 } else {
                     *question = ask(ground, terms, answered.at);
-                    call.approvers = terms.approvers.clone();
+                    call.terms = terms.clone();
                 }
             }),
             None => self.change(index, |call| approve(call, &answered.actor)),
         }
+    }
+
+    /// What was said about the call was said about another tool.
+    fn apply_tool_changed(&mut self, call: CallIndex, tool: &ToolFacts) {
+        self.change(call, |call| {
+            call.tool = Some(tool.clone());
+            call.rechecked = false;
+            call.deferred = false;
+            call.state = CallState::Proposed;
+        });
     }
 
     fn apply_tool_started(&mut self, call: CallIndex, attempt: Attempt, at: Timestamp) {
@@ -280,9 +306,11 @@ impl Run {
             call.rechecked = false;
             call.state = CallState::AwaitingApproval(Question {
                 ground: Ground::reason(texts::doubt_reason(cause)),
-                terms: Terms { approvers: call.approvers.clone(), ..Terms::default() },
+                terms: Terms { quorum: 1, expires_in_ms: None, ..call.terms.clone() },
                 deadline: None,
                 approvals: Vec::new(),
+                standing: 0,
+                again: false,
                 doubt: Some(Doubt { started_at, cause, worker, attempt, evidence: Vec::new() }),
             });
         });
@@ -387,8 +415,18 @@ fn ask(ground: &Ground, terms: &Terms, at: Timestamp) -> Question {
         terms: terms.clone(),
         deadline: terms.expires_in_ms.map(|ms| at.plus_ms(ms)),
         approvals: Vec::new(),
+        standing: 0,
+        again: false,
         doubt: None,
     }
+}
+
+/// What a person said before counts as their approval.
+fn approve_standing(call: &mut Call, actor: &Actor) {
+    if let CallState::AwaitingApproval(question) = &mut call.state {
+        question.standing = question.standing.saturating_add(1);
+    }
+    approve(call, actor);
 }
 
 /// One more person approves what is shown.

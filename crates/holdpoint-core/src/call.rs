@@ -1,11 +1,10 @@
 //! One call of the current turn, and the record that remains of it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::{
     Actor, Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Outcome, Question, Repeat, RequestedName,
-    Source, Timestamp, ToolName, ToolResult, Turn,
+    Source, Terms, Timestamp, ToolName, ToolResult, Turn,
 };
 
 /// What the registry knows of a tool that matters after a crash.
@@ -17,6 +16,8 @@ pub struct ToolFacts {
     pub repeat: Repeat,
     /// `native`, `mcp:SERVER`, `skills`, `http`, `command` or `worker`.
     pub source: Arc<str>,
+    /// Which form its arguments have: equal for equal schemas. `None` when nobody said.
+    pub schema: Option<Arc<str>>,
 }
 
 /// A call of the current turn.
@@ -38,8 +39,11 @@ pub struct Call {
     pub attempts: Attempt,
     /// How people were involved.
     pub asked: Asked,
-    /// The roles that were asked: who may answer again, or if its outcome is ever in doubt. Empty: anyone.
-    pub approvers: BTreeSet<Arc<str>>,
+    /// The terms of the last question whether it may run: they say who may answer again, or if its outcome is ever in
+    /// doubt.
+    pub terms: Terms,
+    /// Which policy decided about what runs, if it can tell.
+    pub policy: Option<Arc<str>>,
     /// Those who approved what runs, in order. Nobody when policy allowed it by itself.
     pub approvals: Vec<Actor>,
     /// Whether it was handed to somebody outside.

@@ -12,12 +12,14 @@ pub struct Ground {
     pub reason: Option<Arc<str>>,
     /// The rule that gave it, if a rule did.
     pub rule: Option<Arc<str>>,
+    /// Which policy decided, if it can tell.
+    pub policy: Option<Arc<str>>,
 }
 
 impl Ground {
     /// A reason without a rule.
     pub fn reason(reason: impl Into<Arc<str>>) -> Self {
-        Self { reason: Some(reason.into()), rule: None }
+        Self { reason: Some(reason.into()), ..Self::default() }
     }
 }
 
@@ -54,6 +56,15 @@ impl Decision {
             Decision::Allow(ground) | Decision::Deny(ground) | Decision::Confirm(ground, _) => ground,
         }
     }
+
+    /// The same, with the policy that decided.
+    #[must_use]
+    pub fn by_policy(mut self, policy: Option<Arc<str>>) -> Self {
+        match &mut self {
+            Decision::Allow(ground) | Decision::Deny(ground) | Decision::Confirm(ground, _) => ground.policy = policy,
+        }
+        self
+    }
 }
 
 /// Who may answer a question, how many must, and until when.
@@ -65,11 +76,40 @@ pub struct Terms {
     pub quorum: u32,
     /// How long the question stays open.
     pub expires_in_ms: Option<u64>,
+    /// Whether the one who started the run may answer.
+    pub four_eyes: FourEyes,
+}
+
+/// Whether the one who started a run may answer its questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FourEyes {
+    /// They may, if they have the role.
+    #[default]
+    Off,
+    /// Somebody else must, and must say who they are.
+    On,
+}
+
+impl Terms {
+    /// Whether a person may answer a question about a run that somebody started.
+    pub fn admit(&self, actor: &Actor, requester: &Actor) -> bool {
+        let has_role = self.approvers.is_empty() || !self.approvers.is_disjoint(&actor.roles);
+        let is_other = match self.four_eyes {
+            FourEyes::Off => true,
+            FourEyes::On => actor.id.is_some() && actor.id != requester.id,
+        };
+        has_role && is_other
+    }
+
+    /// Whether the same people may answer.
+    pub(crate) fn asks_the_same(&self, other: &Terms) -> bool {
+        self.approvers == other.approvers && self.four_eyes == other.four_eyes
+    }
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { approvers: BTreeSet::new(), quorum: 1, expires_in_ms: None }
+        Self { approvers: BTreeSet::new(), quorum: 1, expires_in_ms: None, four_eyes: FourEyes::Off }
     }
 }
 
@@ -95,6 +135,10 @@ pub struct Question {
     pub deadline: Option<Timestamp>,
     /// Those who approved what is shown now, in order.
     pub approvals: Vec<Actor>,
+    /// How many of them are grants, which come first: whoever gave one may still say no to this call.
+    pub standing: u32,
+    /// Whether it was asked before, about the same arguments of a tool that has changed since.
+    pub again: bool,
     /// What is doubted, if the question is about a call whose outcome is unknown.
     pub doubt: Option<Doubt>,
 }

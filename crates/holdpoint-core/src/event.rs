@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     Actor, Answer, Attempt, Attributes, CallIndex, CallRecord, CallState, Decision, Digest, DoubtCause, Epoch, Failure,
-    Message, ModelStop, PauseNumber, PauseReason, Settings, Settlement, Snapshot, StopReason, Timestamp, ToolFacts,
-    ToolResult, Turn, Usage,
+    Grant, GrantId, Message, ModelStop, PauseNumber, PauseReason, Settings, Settlement, Snapshot, StopReason,
+    Timestamp, ToolFacts, ToolResult, Turn, Usage,
 };
 
 /// One thing that happened.
@@ -30,11 +30,47 @@ pub enum Event {
         stage: Stage,
         /// What it said.
         decision: Decision,
+        /// What a policy that is only being tried would have decided.
+        shadow: Option<Box<Decision>>,
         /// When.
         at: Timestamp,
     },
     /// A person answered a question.
     CallAnswered(Box<CallAnswered>),
+    /// With an answer a person said something about calls that are yet to come.
+    GrantGiven {
+        /// The call that they answered about.
+        call: CallIndex,
+        /// What they said.
+        grant: Arc<Grant>,
+    },
+    /// What a person had said before counts as their answer.
+    GrantUsed {
+        /// For which call.
+        call: CallIndex,
+        /// Which grant.
+        grant: GrantId,
+        /// Who gave it.
+        actor: Actor,
+        /// When it was used.
+        at: Timestamp,
+    },
+    /// A grant that was given in this run was taken back.
+    GrantRevoked {
+        /// Which.
+        grant: GrantId,
+        /// By whom.
+        actor: Actor,
+        /// When.
+        at: Timestamp,
+    },
+    /// The tool of a call that was about to run has another schema by now.
+    ToolChanged {
+        /// Which call.
+        call: CallIndex,
+        /// What is registered by now.
+        tool: ToolFacts,
+    },
     /// Nobody answered a question in time, or nobody did what was handed out.
     CallExpired {
         /// Which.
@@ -187,6 +223,8 @@ pub struct RunStarted {
     pub messages: Vec<Arc<Message>>,
     /// Who asked for it.
     pub actor: Actor,
+    /// The session that it belongs to.
+    pub session: Option<Arc<str>>,
     /// When.
     pub at: Timestamp,
 }
@@ -282,6 +320,10 @@ impl Event {
             Event::MessageCompleted(_) => "message_completed",
             Event::CallDecided { .. } => "call_decided",
             Event::CallAnswered(_) => "call_answered",
+            Event::GrantGiven { .. } => "grant_given",
+            Event::GrantUsed { .. } => "grant_used",
+            Event::GrantRevoked { .. } => "grant_revoked",
+            Event::ToolChanged { .. } => "tool_changed",
             Event::CallExpired { .. } => "call_expired",
             Event::ToolStarted { .. } => "tool_started",
             Event::CallDeferred { .. } => "call_deferred",

@@ -77,6 +77,23 @@ text_id! {
     IdempotencyKey
 }
 
+text_id! {
+    /// The name of a grant: nobody else has it.
+    GrantId
+}
+
+impl GrantId {
+    /// A grant by the run in which it was given and its number there.
+    pub fn of(run: &RunId, number: u32) -> Self {
+        Self::new(format!("{run}.g{number}"))
+    }
+
+    /// The run in which it was given.
+    pub fn run(&self) -> Option<RunId> {
+        split_id(self.as_str(), ".g").map(|(run, _)| run)
+    }
+}
+
 number_id! {
     /// A turn of a run, counted from 1 over all resumes. 0 before the first.
     Turn(u32)

@@ -15,8 +15,10 @@ mod conductor;
 mod content;
 mod decision;
 mod doubt;
+mod earlier;
 mod event;
 mod follow;
+mod grant;
 mod ids;
 mod input;
 mod message;
@@ -36,17 +38,19 @@ pub use call::{Asked, Call, CallRecord, CallState, Progress, SettledOrder, Settl
 pub use code::Code;
 pub use conductor::{Conductor, Step};
 pub use content::{Blob, Block, ResultKind, ToolResult, joined_text};
-pub use decision::{Actor, Answer, Decision, Ground, Question, Terms};
+pub use decision::{Actor, Answer, Decision, FourEyes, Ground, Question, Terms};
 pub use doubt::{Doubt, DoubtCause, Evidence};
+pub use earlier::{EarlierCall, Edited};
 pub use event::{CallAnswered, CallOpening, Completeness, Event, MessageCompleted, RunStarted, Stage};
+pub use grant::{Covers, Grant, GrantScope, Reach, Remember};
 pub use ids::{
-    Attempt, BatchId, CallId, CallIndex, CallKey, ContinuationId, Digest, Epoch, IdempotencyKey, PauseNumber,
+    Attempt, BatchId, CallId, CallIndex, CallKey, ContinuationId, Digest, Epoch, GrantId, IdempotencyKey, PauseNumber,
     RequestedName, Revision, RunId, Timestamp, ToolName, Turn,
 };
 pub use input::{
-    Answered, Authorized, Began, Cancelled, Deferred, Delivered, GivenAnswer, HookFailed, Input, Measured, Missing,
-    ModelFailed, Problem, ProposedCall, Replied, Reply, Returned, Started, Target, TaskLate, TaskLost, TaskReturned,
-    TaskRevoked, TasksReturned, Usage,
+    Answered, Authorized, Began, Cancelled, Deferred, Delivered, GivenAnswer, GrantRevoked, HookFailed, Input,
+    Measured, Missing, ModelFailed, Problem, ProposedCall, Refit, Replied, Reply, Returned, Started, Target, TaskLate,
+    TaskLost, TaskReturned, TaskRevoked, TasksReturned, ToolChanged, Usage,
 };
 pub use message::{AssistantMessage, CallArguments, Message, MessageCall, Role, ToolMessage};
 pub use outcome::{Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};

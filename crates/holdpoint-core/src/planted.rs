@@ -52,6 +52,14 @@ pub enum Bug {
     IgnoreHold,
     /// An answer that comes after the deadline counts.
     AnswerTooLate,
+    /// Anyone may answer, whatever the rule says.
+    AnyoneAnswers,
+    /// I4: a grant lets a call run that policy denied.
+    GrantBeatsDenial,
+    /// I4: a grant counts for a tool that takes other arguments by now.
+    GrantOutlivesTool,
+    /// I4: a call runs although its tool has changed since people approved it.
+    RunChanged,
     /// There is one turn more than allowed.
     TurnTooMany,
     /// A task that may not be repeated is handed out again when its worker is gone.
@@ -66,7 +74,7 @@ pub enum Bug {
 
 impl Bug {
     /// Every mistake.
-    pub const ALL: [Bug; 28] = [
+    pub const ALL: [Bug; 32] = [
         Bug::StartBeforeCommit,
         Bug::SettleTwice,
         Bug::EditKeepsApprovals,
@@ -90,6 +98,10 @@ impl Bug {
         Bug::OweNothing,
         Bug::IgnoreHold,
         Bug::AnswerTooLate,
+        Bug::AnyoneAnswers,
+        Bug::GrantBeatsDenial,
+        Bug::GrantOutlivesTool,
+        Bug::RunChanged,
         Bug::TurnTooMany,
         Bug::RetryNever,
         Bug::AcceptLateResult,

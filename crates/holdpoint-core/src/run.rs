@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::input::{self, Usage};
 use crate::planted::{self, Bug};
 use crate::{
-    Actor, Attributes, BatchId, Call, CallIndex, CallRecord, CallState, ContinuationId, Epoch, Event, Failure, Input,
-    Message, ModelStop, Outcome, PauseNumber, PauseReason, Rejection, Revision, RunId, Settings, Siblings, Status,
-    StopReason, Tally, Timestamp, Turn,
+    Actor, Attributes, BatchId, Call, CallIndex, CallRecord, CallState, ContinuationId, Edited, Epoch, Event, Failure,
+    Input, Message, ModelStop, Outcome, PauseNumber, PauseReason, Rejection, Revision, RunId, Settings, Siblings,
+    Status, StopReason, Tally, Timestamp, Turn,
 };
 
 /// A run. Made empty, then told what happened.
@@ -21,6 +21,7 @@ pub struct Run {
     pub(crate) agent: Option<Arc<str>>,
     pub(crate) model: Option<Arc<str>>,
     pub(crate) actor: Actor,
+    pub(crate) session: Option<Arc<str>>,
     pub(crate) created_at: Timestamp,
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) history_len: u32,
@@ -29,6 +30,8 @@ pub struct Run {
     pub(crate) ignored: Vec<CallRecord>,
     pub(crate) completion: Vec<CallIndex>,
     pub(crate) past: Vec<CallRecord>,
+    pub(crate) edited: Vec<Edited>,
+    pub(crate) grants: u32,
     pub(crate) tally: Tally,
     pub(crate) usage: Vec<Usage>,
     pub(crate) model_calls: u32,
@@ -80,6 +83,7 @@ impl Run {
             agent: None,
             model: None,
             actor: Actor::default(),
+            session: None,
             created_at: Timestamp(0),
             messages: Vec::new(),
             history_len: 0,
@@ -88,6 +92,8 @@ impl Run {
             ignored: Vec::new(),
             completion: Vec::new(),
             past: Vec::new(),
+            edited: Vec::new(),
+            grants: 0,
             tally: Tally::default(),
             usage: Vec::new(),
             model_calls: 0,
@@ -176,6 +182,11 @@ impl Run {
     /// Who started it.
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// The session that it belongs to.
+    pub fn session(&self) -> Option<&Arc<str>> {
+        self.session.as_ref()
     }
 
     /// When it was started.

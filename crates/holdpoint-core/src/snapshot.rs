@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::input::Usage;
 use crate::planted::{self, Bug};
 use crate::{
-    Actor, Attributes, Call, CallIndex, CallRecord, Message, PauseNumber, PauseReason, Phase, Run, Settings, Tally,
-    Timestamp, Turn,
+    Actor, Attributes, Call, CallIndex, CallRecord, Edited, Message, PauseNumber, PauseReason, Phase, Run, Settings,
+    Tally, Timestamp, Turn,
 };
 
 /// Everything of a paused run that the rest of it depends on.
@@ -22,6 +22,8 @@ pub struct Snapshot {
     pub model: Option<Arc<str>>,
     /// Who started it.
     pub actor: Actor,
+    /// The session that it belongs to.
+    pub session: Option<Arc<str>>,
     /// When it was started.
     pub created_at: Timestamp,
     /// The conversation.
@@ -38,6 +40,10 @@ pub struct Snapshot {
     pub completion: Vec<CallIndex>,
     /// The calls of earlier turns.
     pub past: Vec<CallRecord>,
+    /// What people edited of them.
+    pub edited: Vec<Edited>,
+    /// How many grants were given in it.
+    pub grants: u32,
     /// What each turn cost.
     pub usage: Vec<Usage>,
     /// How often the model was called.
@@ -66,6 +72,7 @@ impl Run {
             agent: self.agent.clone(),
             model: self.model.clone(),
             actor: self.actor.clone(),
+            session: self.session.clone(),
             created_at: self.created_at,
             messages: self.messages.clone(),
             history_len: self.history_len,
@@ -74,6 +81,8 @@ impl Run {
             ignored: self.ignored.clone(),
             completion: self.completion.clone(),
             past: self.past.clone(),
+            edited: self.edited.clone(),
+            grants: self.grants,
             usage: self.usage.clone(),
             model_calls: self.model_calls,
             tool_executions: self.tool_executions,
@@ -91,6 +100,7 @@ impl Run {
         self.agent = from.agent.clone();
         self.model = from.model.clone();
         self.actor = from.actor.clone();
+        self.session = from.session.clone();
         self.created_at = from.created_at;
         self.messages = from.messages.clone();
         self.history_len = from.history_len;
@@ -101,6 +111,8 @@ impl Run {
             self.completion = from.completion.clone();
         }
         self.past = from.past.clone();
+        self.edited = from.edited.clone();
+        self.grants = from.grants;
         self.usage = from.usage.clone();
         self.model_calls = from.model_calls;
         self.tool_executions = from.tool_executions;

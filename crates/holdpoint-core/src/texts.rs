@@ -38,6 +38,11 @@ pub(crate) fn doubt_reason(cause: DoubtCause) -> &'static str {
     }
 }
 
+/// Why a person is asked again about a call that was approved.
+pub(crate) fn changed_reason() -> &'static str {
+    "the tool has changed since this call was approved"
+}
+
 /// Nobody answered in time.
 pub fn expired_text() -> String {
     "The request for approval expired before anyone answered it. The call was not executed.".to_owned()

@@ -4,6 +4,7 @@
 mod arguments;
 mod continuation;
 mod event;
+mod grant;
 mod queue;
 mod result;
 mod sample;
@@ -25,19 +26,22 @@ pub enum Target {
     Event,
     /// Tasks, deliveries and audit documents as the store keeps them.
     Queue,
+    /// Grants as the store keeps them and as they are asked for.
+    Grant,
     /// Scenario files.
     Scenario,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Target; 7] = [
+    pub const ALL: [Target; 8] = [
         Target::Arguments,
         Target::Continuation,
         Target::Tasks,
         Target::Result,
         Target::Event,
         Target::Queue,
+        Target::Grant,
         Target::Scenario,
     ];
 
@@ -50,6 +54,7 @@ impl Target {
             Target::Result => "result",
             Target::Event => "event",
             Target::Queue => "queue",
+            Target::Grant => "grant",
             Target::Scenario => "scenario",
         }
     }
@@ -63,6 +68,7 @@ impl Target {
             Target::Result => result::corpus(),
             Target::Event => event::corpus(),
             Target::Queue => queue::corpus(),
+            Target::Grant => grant::corpus(),
             Target::Scenario => scenario::corpus(),
         }
     }
@@ -79,6 +85,7 @@ impl Target {
             Target::Result => result::check(bytes),
             Target::Event => event::check(bytes),
             Target::Queue => queue::check(bytes),
+            Target::Grant => grant::check(bytes),
             Target::Scenario => scenario::check(bytes),
         }
     }

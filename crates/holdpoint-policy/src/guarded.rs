@@ -103,7 +103,10 @@ impl Guarded {
             return Judged { decision: Decision::deny(NO_POLICY), fault: None, shadow: None };
         };
         match self.ask(async { policy.judge(request).await }).await {
-            Ok(Judgement { decision, shadow }) => Judged { decision, fault: None, shadow },
+            Ok(Judgement { decision, shadow }) => {
+                let version = policy.version().map(PolicyVersion::into_text);
+                Judged { decision: decision.by_policy(version), fault: None, shadow }
+            }
             Err((fault, cause)) => {
                 let cause = cause_text(cause.as_ref());
                 tracing::error!(tool = request.tool.as_str(), fault = fault.as_str(), cause, "policy denies a call");

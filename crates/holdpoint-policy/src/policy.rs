@@ -82,6 +82,14 @@ pub struct Shadow {
     pub decision: Option<Decision>,
 }
 
+impl Shadow {
+    /// What it would have decided, as it is kept: whoever cannot decide denies.
+    pub fn recorded(self) -> Decision {
+        let decision = self.decision.unwrap_or_else(|| Decision::deny("the policy could not decide"));
+        decision.by_policy(self.version.map(PolicyVersion::into_text))
+    }
+}
+
 /// Which policy decided: equal for policies that decide alike, whatever else their files say.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PolicyVersion(Arc<str>);
@@ -95,6 +103,11 @@ impl PolicyVersion {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The text, to keep.
+    pub fn into_text(self) -> Arc<str> {
+        self.0
     }
 }
 

@@ -11,6 +11,7 @@ mod examples;
 mod explain;
 mod facts;
 mod file;
+mod grammar;
 mod host;
 mod index;
 mod literal;
@@ -45,6 +46,7 @@ use index::Index;
 pub use condition::Condition;
 pub use error::{ModeProblem, RulePlace, RuleProblem, RuleWarning, RulesError};
 pub use explain::{ExplainedCondition, ExplainedRule, Explanation, Saw, Show};
+pub use grammar::{KeyAt, Outline, UnknownKey, check_rule_keys};
 pub use literal::{Literal, Number};
 pub use replay::{Change, RecordedCall, Replay, replay};
 pub use rules_file::{Mode, RulesFile};
@@ -98,6 +100,7 @@ pub struct Rules {
     index: Index,
     version: PolicyVersion,
     needs_history: bool,
+    examples: usize,
 }
 
 impl Rules {
@@ -139,7 +142,8 @@ impl Rules {
         number_subjects(&mut rules);
         let index = Index::new(rules.iter().map(|rule| &rule.tool)).map_err(at(0, None))?;
         let needs_history = rules.iter().any(CompiledRule::needs_history);
-        let made = Self { version: version::of(&rules), rules, index, needs_history };
+        let examples = specs.iter().map(|spec| spec.example.len()).sum();
+        let made = Self { version: version::of(&rules), rules, index, needs_history, examples };
         for (number, spec) in specs.iter().enumerate() {
             for (example, expected) in spec.example.iter().enumerate() {
                 made.check_example(spec, example, expected).map_err(at(number, Some(example)))?;
@@ -158,6 +162,11 @@ impl Rules {
         self.rules.is_empty()
     }
 
+    /// How many examples they carry. All of them came out as their authors thought.
+    pub fn examples(&self) -> usize {
+        self.examples
+    }
+
     /// Equal for rules that decide alike for the same reasons: a digest of all rules without their examples.
     pub fn version(&self) -> &PolicyVersion {
         &self.version
@@ -171,8 +180,8 @@ impl Rules {
     /// Whether a tool is kept from the model of one run.
     pub fn hides_from(&self, tool: &str, context: &Context) -> Result<bool, PolicyError> {
         let facts = Facts::new(tool, "{}", context);
-        for number in self.index.about(tool) {
-            let rule = &self.rules[number as usize];
+        for number in &*self.index.about(tool) {
+            let rule = self.rule(*number);
             let mut known = rule.conditions.iter().filter(|asked| asked.subject.is_context());
             if known.try_fold(true, |so_far, asked| Ok::<_, Trouble>(so_far && facts.meet(asked)?))? {
                 return Ok(rule.hides);
@@ -189,8 +198,8 @@ impl Rules {
 
     fn decide_about(&self, facts: &Facts<'_>) -> Result<Decision, PolicyError> {
         let mut looker = Looker::new(facts);
-        for number in self.index.about(facts.tool()) {
-            let rule = &self.rules[number as usize];
+        for number in &*self.index.about(facts.tool()) {
+            let rule = self.rule(*number);
             if looker.meet_all(rule)? {
                 return Ok(rule.decision.clone());
             }

@@ -48,7 +48,7 @@ fn the_first_rule_that_matches_decides() {
 fn what_no_rule_matches_is_denied_with_a_reason_and_without_a_rule() {
     let rules = yaml("[{tool: read, decide: allow}]");
     let decision = rules.decide("write", "{}").unwrap();
-    assert_eq!(decision, Decision::Deny(Ground { reason: Some("no rule allows it".into()), rule: None }));
+    assert_eq!(decision, Decision::Deny(Ground { reason: Some("no rule allows it".into()), rule: None, policy: None }));
     assert_eq!(decided(&yaml("[]"), "read", "{}"), "deny");
 }
 
@@ -62,12 +62,12 @@ fn a_decision_names_its_rule_and_its_reason() {
         ",
     );
     let allow = rules.decide("a", "{}").unwrap();
-    assert_eq!(allow, Decision::Allow(Ground { reason: None, rule: Some("rule 1".into()) }));
+    assert_eq!(allow, Decision::Allow(Ground { reason: None, rule: Some("rule 1".into()), policy: None }));
     let mut terms = Terms { approvers: ["ops".into(), "sec".into()].into(), quorum: 2, ..Terms::default() };
     terms.expires_in_ms = Some(14_400_000);
-    let ground = Ground { reason: Some("why".into()), rule: Some("big".into()) };
+    let ground = Ground { reason: Some("why".into()), rule: Some("big".into()), policy: None };
     assert_eq!(rules.decide("b", "{}").unwrap(), Decision::Confirm(ground, terms));
-    let ground = Ground { reason: None, rule: Some("rule 3".into()) };
+    let ground = Ground { reason: None, rule: Some("rule 3".into()), policy: None };
     let terms = Terms { expires_in_ms: Some(500), ..Terms::default() };
     assert_eq!(rules.decide("c", "{}").unwrap(), Decision::Confirm(ground, terms));
 }

@@ -112,6 +112,13 @@ fn wrong_values_are_named_with_their_line() {
 }
 
 #[test]
+fn four_eyes_keep_the_requester_from_answering() {
+    let rules = Rules::parse("[[rule]]\ntool = \"a\"\ndecide = \"confirm\"\nfour_eyes = true", "p").unwrap();
+    let Decision::Confirm(_, terms) = rules.decide("a", "{}").unwrap() else { panic!("it asks") };
+    assert_eq!(terms.four_eyes, holdpoint_core::FourEyes::On);
+}
+
+#[test]
 fn rules_that_cannot_work_are_refused_at_the_line_of_the_rule() {
     let second = |keys: &str| format!("[[rule]]\ntool = \"x\"\ndecide = \"allow\"\n\n[[rule]]\n{keys}");
     for (keys, message) in [
@@ -125,7 +132,6 @@ fn rules_that_cannot_work_are_refused_at_the_line_of_the_rule() {
         ("tool = \"a\"\ndecide = \"confirm\"\napprovers = [\"\"]", "an approver role is empty"),
         ("tool = \"a\"\ndecide = \"allow\"\nquorum = 1", "`quorum` is for rules that decide `confirm`"),
         ("tool = \"a\"\ndecide = \"deny\"\napprovers = [\"x\"]", "`approvers` is for rules that decide `confirm`"),
-        ("tool = \"a\"\ndecide = \"confirm\"\nfour_eyes = true", "`four_eyes` cannot be enforced yet"),
         ("tool = \"a\"\ndecide = \"allow\"\nfour_eyes = true", "`four_eyes` is for rules that decide `confirm`"),
         (
             "tool = \"a\"\ndecide = \"confirm\"\nexpires_in = \"4 hours\"",

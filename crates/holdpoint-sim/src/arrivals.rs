@@ -1,6 +1,6 @@
 //! What is on its way. Arrivals are picked in any order, and some come twice or never.
 
-use holdpoint_core::{CallIndex, CallState, Cancelled, Decision, Event, Input, Returned, Turn};
+use holdpoint_core::{Authorized, CallIndex, CallState, Cancelled, Event, Input, Returned, Turn};
 
 use crate::disk::Slot;
 use crate::process::{Opening, Process, ProcessId};
@@ -26,7 +26,7 @@ pub(crate) enum Word {
     /// The model's answer to the call with this number.
     Reply { serial: u64, input: Box<Input> },
     /// Policy's answer.
-    Decided { turn: Turn, decisions: Vec<(CallIndex, Decision)> },
+    Decided { turn: Turn, authorized: Authorized },
     /// The executor comes to a call.
     Turn(CallIndex),
     /// A tool ended.
@@ -94,11 +94,10 @@ impl World {
                     let _ = self.feed(&mut process, *input);
                 }
             }
-            Word::Decided { turn, decisions } => {
+            Word::Decided { turn, authorized } => {
                 if process.is_authorizing && process.run().turn() == turn {
                     process.is_authorizing = false;
-                    let input = Input::Authorized(holdpoint_core::Authorized { decisions });
-                    let _ = self.feed(&mut process, input);
+                    let _ = self.feed(&mut process, Input::Authorized(authorized));
                 }
             }
             Word::Turn(call) => self.come_to(&mut process, call),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_core::{Attempt, CallIndex, ContinuationId, Digest, Event, Message, Revision, Run, Turn};
+use holdpoint_core::{Attempt, CallIndex, ContinuationId, Digest, Event, Grant, GrantId, Message, Revision, Run, Turn};
 
 use crate::disk::{Disk, Slot};
 use crate::history::History;
@@ -52,6 +52,10 @@ pub(crate) enum Seen<'a> {
     ModelAsked { slot: Slot, messages: &'a [Arc<Message>] },
     /// Policy was asked about a tool.
     PolicyAsked { name: &'a str },
+    /// A process read what people said about calls of some tools.
+    GrantsOffered { slot: Slot, grants: &'a [Arc<Grant>] },
+    /// A grant was taken back.
+    GrantRevoked { slot: Slot, grant: &'a GrantId },
     /// A process that holds a run, and the same run read back from the log.
     Rebuilt { live: &'a Run, read: &'a Run },
     /// A paused run before and after its import.
@@ -141,7 +145,7 @@ impl Checks {
         let all: Vec<Box<dyn Check>> = vec![
             Box::new(i02_intent_first::IntentFirst),
             Box::new(i03_settled_stays::SettledStays),
-            Box::new(i04_permission::Permission),
+            Box::new(i04_permission::Permission::default()),
             Box::new(i05_registered_names::RegisteredNames),
             Box::new(i06_replay::Replay),
             Box::new(i07_current_attempt::CurrentAttempt::default()),

@@ -1,5 +1,7 @@
 //! What the async driver does, without its I/O: follow the conductor, step by step.
 
+use std::collections::BTreeSet;
+
 use holdpoint_core::planted::{self, Bug};
 use holdpoint_core::{
     Attempt, Authorized, CallIndex, Event, Input, Limits, Measured, Outcome, Returned, Run, Settlement, Source, Step,
@@ -163,6 +165,7 @@ impl World {
                 self.disk.log_mut(slot).history = import.history.clone();
             }
             self.disk.log_mut(slot).history.record(event);
+            self.was_given(slot, event);
         }
         let commit = Commit { used: process.uses.clone(), based_on, found };
         self.checks.see(&Seen::Committed { slot, commit: &commit }, &self.disk);
@@ -287,9 +290,14 @@ impl World {
         self.checks.see(&Seen::ModelAsked { slot: process.slot, messages }, &self.disk);
         let serial = self.next_serial();
         process.model_call = Some(serial);
-        let mood = if self.faults == Faults::On { Mood::Any } else { Mood::Ending };
-        let input = Box::new(script::answer(&mut self.random, serial, mood));
-        self.send(process.id, Word::Reply { serial, input });
+        let mood = match self.faults {
+            Faults::On if self.is_routine => Mood::Routine,
+            Faults::On => Mood::Any,
+            Faults::Off => Mood::Ending,
+        };
+        let mut input = script::answer(&mut self.random, serial, mood);
+        self.versions.fill_in(&mut input);
+        self.send(process.id, Word::Reply { serial, input: Box::new(input) });
         Progress::None
     }
 
@@ -297,7 +305,8 @@ impl World {
         if process.is_authorizing {
             return Progress::None;
         }
-        let mut decisions = Vec::with_capacity(calls.len());
+        let mut authorized = Authorized::default();
+        let mut names = BTreeSet::new();
         for index in calls {
             let Some(call) = process.run().call(*index) else { continue };
             let name = match &call.tool {
@@ -305,17 +314,23 @@ impl World {
                 Some(_) | None => call.name.as_str(),
             };
             self.checks.see(&Seen::PolicyAsked { name }, &self.disk);
-            decisions.push((*index, tools::decide(&mut self.random)));
+            names.extend(call.tool.as_ref().map(|facts| facts.name.clone()));
+            let decide = if self.is_routine { tools::decide_usual } else { tools::decide };
+            authorized.decisions.push((*index, decide(&mut self.random)));
+            if self.random.percent(10) {
+                authorized.shadows.push((*index, tools::decide(&mut self.random)));
+            }
         }
+        authorized.grants = self.offered(process.slot, &names);
         if self.faults == Faults::On && self.random.percent(10) {
-            decisions.truncate(decisions.len().div_ceil(2));
+            authorized.decisions.truncate(authorized.decisions.len().div_ceil(2));
         }
         if self.faults == Faults::On && self.random.percent(25) {
             process.is_authorizing = true;
-            self.send(process.id, Word::Decided { turn: process.run().turn(), decisions });
+            self.send(process.id, Word::Decided { turn: process.run().turn(), authorized });
             return Progress::None;
         }
-        match self.feed(process, Input::Authorized(Authorized { decisions })) {
+        match self.feed(process, Input::Authorized(authorized)) {
             Ok(_) => Progress::Some,
             Err(()) => Progress::None,
         }

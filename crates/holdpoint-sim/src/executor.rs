@@ -41,6 +41,7 @@ impl World {
             return;
         }
         let is_open = match kind {
+            0 | 1 if self.take_change(process, call) => false,
             0 => self.begin(process, call),
             1 => {
                 let recheck = self.recheck(process, call);
@@ -68,6 +69,16 @@ impl World {
         if !is_open {
             self.close(process, call);
         }
+    }
+
+    /// Looks whether the tool of a call is another one by now. Returns whether the call does not run for that.
+    fn take_change(&mut self, process: &mut Process, call: CallIndex) -> bool {
+        let run = process.run();
+        let Some(known) = run.call(call).filter(|call| run.is_executable(call)) else { return false };
+        let Some(was) = known.tool.clone() else { return false };
+        let Some(changed) = self.changed(&was, call, None) else { return false };
+        let _ = self.feed(process, changed);
+        !process.run().call(call).is_some_and(|call| process.run().is_executable(call))
     }
 
     /// Returns whether the executor waits for it now.

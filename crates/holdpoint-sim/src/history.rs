@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Answer, CallAnswered, CallId, CallIndex, Completeness, Decision, Digest, Event, Message, MessageCompleted,
-    PauseReason, ResultOrder, Settings, Settlement, Siblings, Source, Stage, StopReason, Terms, Timestamp, ToolName,
-    ToolResult, Usage,
+    Actor, Answer, CallAnswered, CallId, CallIndex, Completeness, Decision, Digest, Event, FourEyes, Message,
+    MessageCompleted, PauseReason, ResultOrder, RunStarted, Settings, Settlement, Siblings, Source, Stage, StopReason,
+    Terms, Timestamp, ToolFacts, ToolName, ToolResult, Usage,
 };
 
 /// A run as its log tells it.
@@ -27,6 +27,9 @@ pub(crate) struct History {
     pub(crate) in_completion_order: bool,
     pub(crate) holds_siblings: bool,
     pub(crate) settings: Option<Arc<Settings>>,
+    /// Who started it.
+    pub(crate) requester: Actor,
+    pub(crate) session: Option<Arc<str>>,
     pub(crate) usage: Usage,
     pub(crate) model_calls: u32,
     pub(crate) tool_executions: u32,
@@ -50,10 +53,18 @@ pub(crate) enum Standing {
 pub(crate) struct CallHistory {
     pub(crate) id: CallId,
     pub(crate) tool: Option<ToolName>,
+    pub(crate) schema: Option<Arc<str>>,
     pub(crate) digest: Option<Digest>,
     pub(crate) question: Option<OpenQuestion>,
     /// The arguments with which it may run.
     pub(crate) permitted: BTreeSet<Digest>,
+    /// The terms of the latest question whether it may run.
+    terms: Terms,
+    /// Whether people let it run, and whether they must do so once more because its tool has changed since.
+    is_approved: bool,
+    needs_people: bool,
+    /// Whether whoever had it found another tool and did not start it.
+    pub(crate) is_handed_back: bool,
     pub(crate) attempts: u32,
     pub(crate) is_deferred: bool,
     /// Whether a worker had it, of which the log says the end next.
@@ -72,7 +83,7 @@ pub(crate) struct OpenQuestion {
     terms: Terms,
     pub(crate) deadline: Option<Timestamp>,
     approvals: Vec<Actor>,
-    is_doubt: bool,
+    pub(crate) is_doubt: bool,
 }
 
 /// How and when a call was settled.
@@ -97,32 +108,31 @@ impl History {
             self.completion.push(call);
         }
         match event {
-            Event::RunStarted(started) => {
-                self.standing = Standing::Moving;
-                self.in_completion_order = started.settings.result_order == ResultOrder::Completion;
-                self.holds_siblings = started.settings.siblings == Siblings::Hold;
-                self.settings = Some(Arc::clone(&started.settings));
-            }
+            Event::RunStarted(started) => self.record_started(started),
             Event::TurnStarted { turn } => {
                 self.turn = turn.0;
                 self.previous = std::mem::take(&mut self.calls);
                 self.previous_completion = std::mem::take(&mut self.completion);
             }
             Event::MessageCompleted(completed) => self.record_message(completed),
-            Event::CallDecided { call, stage: Stage::Policy, decision, at } => {
+            Event::CallDecided { call, stage: Stage::Policy, decision, at, .. } => {
                 self.change(call.as_usize(), |call| call.decided(decision, *at));
             }
             Event::CallAnswered(answered) => self.change(answered.call.as_usize(), |call| call.answered(answered)),
+            Event::GrantUsed { call, actor, .. } => self.change(call.as_usize(), |call| call.approved(actor)),
+            Event::ToolChanged { call, tool } => self.change(call.as_usize(), |call| call.tool_changed(tool)),
             Event::ToolStarted { call, attempt, .. } => {
                 self.tool_executions += 1;
                 self.change(call.as_usize(), |call| {
                     call.attempts = attempt.0;
+                    call.is_handed_back = false;
                     call.may_repeat = false;
                 });
             }
             Event::CallDeferred { call, attempt, deadline } => self.change(call.as_usize(), |call| {
                 call.attempts = attempt.0;
                 call.is_deferred = true;
+                call.is_handed_back = false;
                 call.may_repeat = false;
                 call.task_deadline = *deadline;
             }),
@@ -186,6 +196,15 @@ impl History {
         }
     }
 
+    fn record_started(&mut self, started: &RunStarted) {
+        self.standing = Standing::Moving;
+        self.in_completion_order = started.settings.result_order == ResultOrder::Completion;
+        self.holds_siblings = started.settings.siblings == Siblings::Hold;
+        self.settings = Some(Arc::clone(&started.settings));
+        self.requester = started.actor.clone();
+        self.session = started.session.clone();
+    }
+
     fn record_message(&mut self, completed: &MessageCompleted) {
         self.model_calls += 1;
         self.usage = self.usage + completed.usage;
@@ -201,9 +220,14 @@ impl History {
             self.calls.push(CallHistory {
                 id: call.id.clone(),
                 tool: opening.tool.as_ref().map(|facts| facts.name.clone()),
+                schema: opening.tool.as_ref().and_then(|facts| facts.schema.clone()),
                 digest: call.arguments.canonical().map(holdpoint_core::Arguments::digest),
                 question: None,
                 permitted: BTreeSet::new(),
+                terms: Terms::default(),
+                is_approved: false,
+                needs_people: false,
+                is_handed_back: false,
                 attempts: 0,
                 is_deferred: false,
                 is_taken: false,
@@ -246,9 +270,13 @@ impl History {
 impl CallHistory {
     fn decided(&mut self, decision: &Decision, at: Timestamp) {
         match decision {
+            // Policy's word is not enough where people had to say yes to the tool as it was.
+            Decision::Allow(_) if self.needs_people => {}
             Decision::Allow(_) => self.permitted.extend(self.digest),
             Decision::Confirm(_, terms) => {
                 self.was_asked = true;
+                self.needs_people = false;
+                self.terms = terms.clone();
                 let deadline = terms.expires_in_ms.map(|ms| at.plus_ms(ms));
                 self.question =
                     Some(OpenQuestion { terms: terms.clone(), deadline, approvals: Vec::new(), is_doubt: false });
@@ -281,8 +309,29 @@ impl CallHistory {
         self.is_deferred = false;
         self.is_taken = false;
         self.was_asked = true;
-        self.question =
-            Some(OpenQuestion { terms: Terms::default(), deadline: None, approvals: Vec::new(), is_doubt: true });
+        let terms = Terms { quorum: 1, expires_in_ms: None, ..self.terms.clone() };
+        self.question = Some(OpenQuestion { terms, deadline: None, approvals: Vec::new(), is_doubt: true });
+    }
+
+    /// What was said about it was said about another tool.
+    fn tool_changed(&mut self, tool: &ToolFacts) {
+        self.schema = tool.schema.clone();
+        self.permitted.clear();
+        self.needs_people |= self.is_approved;
+        self.is_handed_back |= self.is_deferred;
+        self.is_deferred = false;
+        self.question = None;
+    }
+
+    /// One more person says yes to what is shown.
+    fn approved(&mut self, actor: &Actor) {
+        let Some(question) = &mut self.question else { return };
+        question.approvals.push(actor.clone());
+        if question.has_quorum() {
+            self.permitted.extend(self.digest);
+            self.is_approved = true;
+            self.question = None;
+        }
     }
 
     fn answered(&mut self, answered: &CallAnswered) {
@@ -290,6 +339,7 @@ impl CallHistory {
         match (&answered.answer, &answered.decision) {
             (Answer::Approve, _) if question.is_doubt => {
                 self.may_repeat = true;
+                self.is_approved = true;
                 self.question = None;
                 return;
             }
@@ -302,15 +352,17 @@ impl CallHistory {
                 match decision {
                     Some(Decision::Allow(_)) => {
                         self.permitted.insert(arguments.digest());
+                        self.is_approved = true;
                         self.question = None;
                         return;
                     }
                     // Others must look at it: a new question.
-                    Some(other @ Decision::Confirm(_, terms)) if question.terms.approvers != terms.approvers => {
+                    Some(other @ Decision::Confirm(_, terms)) if question.asks_others(terms) => {
                         return self.decided(other, answered.at);
                     }
                     Some(Decision::Confirm(_, terms)) => {
                         question.terms.quorum = terms.quorum;
+                        self.terms.quorum = terms.quorum;
                         let sooner = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
                         question.deadline = question.deadline.into_iter().chain(sooner).min();
                     }
@@ -319,11 +371,7 @@ impl CallHistory {
             }
             _ => return,
         }
-        question.approvals.push(answered.actor.clone());
-        if question.has_quorum() {
-            self.permitted.extend(self.digest);
-            self.question = None;
-        }
+        self.approved(&answered.actor);
     }
 }
 
@@ -333,5 +381,20 @@ impl OpenQuestion {
         let may = |actor: &&Actor| self.terms.approvers.is_empty() || !self.terms.approvers.is_disjoint(&actor.roles);
         let different: BTreeSet<_> = self.approvals.iter().filter(may).map(|actor| actor.id.clone()).collect();
         different.len() >= self.terms.quorum.max(1) as usize
+    }
+
+    fn asks_others(&self, terms: &Terms) -> bool {
+        self.terms.approvers != terms.approvers || self.terms.four_eyes != terms.four_eyes
+    }
+
+    /// Whether somebody may answer, in a run that somebody started.
+    pub(crate) fn is_for(&self, actor: &Actor, requester: &Actor) -> bool {
+        let needed = &self.terms.approvers;
+        let has_role = needed.is_empty() || actor.roles.iter().any(|role| needed.contains(role));
+        let barred = match self.terms.four_eyes {
+            FourEyes::Off => false,
+            FourEyes::On => actor.id.is_none() || actor.id == requester.id,
+        };
+        has_role && !barred
     }
 }

@@ -10,6 +10,7 @@ mod coverage;
 mod disk;
 mod driver;
 mod executor;
+mod grants;
 mod history;
 mod model;
 mod people;

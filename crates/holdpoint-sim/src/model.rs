@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdpoint_core::planted::{self, Bug};
-use holdpoint_core::{Revision, Status, Timestamp};
-use holdpoint_store::{Hold, OwnerId, Release, Transition};
+use holdpoint_core::{GrantId, Revision, Status, Timestamp, ToolName};
+use holdpoint_store::{GrantOpening, Hold, OwnerId, Release, Transition};
 
 use crate::disk::{Disk, Slot};
 use crate::queue::Queue;
@@ -17,6 +17,15 @@ pub(crate) struct Model {
     now: Timestamp,
     heads: BTreeMap<Slot, Head>,
     queue: Queue,
+    /// The oldest first.
+    grants: Vec<Given>,
+}
+
+/// What a person said about calls that are yet to come.
+struct Given {
+    slot: Slot,
+    opening: GrantOpening,
+    is_revoked: bool,
 }
 
 /// What is known of a log. The bystanders keep its records.
@@ -31,7 +40,7 @@ struct Head {
 
 impl Model {
     pub(crate) fn new() -> Self {
-        Self { now: Timestamp(0), heads: BTreeMap::new(), queue: Queue::default() }
+        Self { now: Timestamp(0), heads: BTreeMap::new(), queue: Queue::default(), grants: Vec::new() }
     }
 
     fn slots(&self, fits: impl Fn(&Slot, &Head) -> bool) -> Vec<Slot> {
@@ -63,7 +72,8 @@ impl Storage for Model {
         if found == at && !self.queue.allows(slot, &transition.tasks) {
             return Err(Refused::LeaseLost);
         }
-        let Transition { records, head, hold, tasks, .. } = transition;
+        let Transition { records, head, hold, tasks, grants, .. } = transition;
+        self.grants.extend(grants.into_iter().map(|opening| Given { slot, opening, is_revoked: false }));
         let revision = Revision(found.0 + records.len() as u64);
         let (status, deadline) = (head.status, head.deadline);
         let mut kept = Head { revision, status, deadline, owner: None, free_at: self.now };
@@ -139,6 +149,20 @@ impl Storage for Model {
 
     fn tasks(&mut self) -> Vec<Task> {
         self.queue.all()
+    }
+
+    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>> {
+        let now = self.now;
+        let holds = |given: &&Given| {
+            let lasts = given.opening.until.is_none_or(|until| until > now);
+            given.opening.tool == *tool && lasts && !given.is_revoked
+        };
+        self.grants.iter().rev().filter(holds).map(|given| given.opening.body.clone().into()).collect()
+    }
+
+    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool {
+        let found = self.grants.iter_mut().find(|given| given.slot == slot && *given.opening.id == *grant.as_str());
+        found.is_some_and(|given| !std::mem::replace(&mut given.is_revoked, true))
     }
 
     /// What is in it is what is durable.

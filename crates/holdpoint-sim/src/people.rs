@@ -30,7 +30,7 @@ impl World {
             }
         }
         if self.random.percent(3) {
-            let given = GivenAnswer { answer: Answer::Approve, digest: None, decision: None };
+            let given = GivenAnswer::new(Answer::Approve, None);
             answers.push((CallId::new("nobody_asked"), given));
         }
         let (target, missing) = self.target(run);
@@ -64,7 +64,14 @@ impl World {
             1 => None,
             _ => Some(Digest([7; 32])),
         };
-        GivenAnswer { answer, digest, decision }
+        let approves = matches!(answer, Answer::Approve | Answer::ApproveEdited(_)) && !is_doubt;
+        let is_remembered = self.random.percent(match (approves, self.is_routine) {
+            (true, true) => 85,
+            (true, false) => 40,
+            (false, _) => 3,
+        });
+        let remember = is_remembered.then(|| tools::remember(&mut self.random, self.now));
+        GivenAnswer { decision, remember, ..GivenAnswer::new(answer, digest) }
     }
 
     fn any_result(&mut self) -> Arc<ToolResult> {
@@ -131,11 +138,11 @@ impl World {
         let first = self.random.below(6);
         for place in first..first + 6 {
             let actor = tools::person(place);
-            let open = run.calls().iter().filter(|call| may_answer(call, &actor));
+            let open = run.calls().iter().filter(|call| may_answer(call, (&actor, run.actor())));
             let answers: Vec<_> = open
                 .map(|call| {
                     let digest = call.canonical().map(holdpoint_core::Arguments::digest);
-                    (call.id.clone(), GivenAnswer { answer: Answer::Approve, digest, decision: None })
+                    (call.id.clone(), GivenAnswer::new(Answer::Approve, digest))
                 })
                 .collect();
             if !answers.is_empty() {
@@ -162,9 +169,7 @@ impl World {
     }
 }
 
-fn may_answer(call: &Call, actor: &Actor) -> bool {
+fn may_answer(call: &Call, (actor, requester): (&Actor, &Actor)) -> bool {
     let Some(question) = call.question() else { return false };
-    let needed = &question.terms.approvers;
-    let has_role = needed.is_empty() || !needed.is_disjoint(&actor.roles);
-    has_role && !question.approvals.iter().any(|before| before.id == actor.id)
+    question.terms.admit(actor, requester) && !question.approvals.iter().any(|before| before.id == actor.id)
 }

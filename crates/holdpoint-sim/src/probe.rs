@@ -68,13 +68,13 @@ impl World {
     fn any_input(&mut self, slot: Slot, run: &Run) -> Input {
         let call = CallIndex::from_usize(self.random.below(run.calls().len() + 1));
         let random = &mut self.random;
-        match random.below(20) {
+        match random.below(22) {
             0 => script::started(random),
             1 => Input::Imported(canned()),
             2 => Input::Measured(Measured { tokens: random.below(2000) as u64 }),
             3 => reply(random),
             4 => Input::ModelFailed(ModelFailed { detail: "the provider is away".into() }),
-            5 => Input::Authorized(Authorized { decisions: vec![(call, tools::decide(random))] }),
+            5 => Input::Authorized(Authorized::new(vec![(call, tools::decide(random))])),
             6 => Input::Began(Began { call, recheck: any_recheck(random), after: None }),
             7 => Input::Deferred(Deferred { call, recheck: any_recheck(random) }),
             8 => {
@@ -89,6 +89,8 @@ impl World {
             13 => Input::Recovered,
             14 => Input::Cancelled(Cancelled::default()),
             15 => Input::Retried,
+            20 => self.any_change(run, call),
+            21 => self.any_revocation(run),
             _ => of_a_worker(random, run, call),
         }
     }
@@ -144,7 +146,7 @@ fn paused() -> Snapshot {
         let mut random = Random::from_seed(seed);
         let mut run = Run::new(RunId::new("run_0"));
         let decisions = vec![(CallIndex(0), Decision::confirm("a person should look"))];
-        let script = [script::started(&mut random), reply(&mut random), Input::Authorized(Authorized { decisions })];
+        let script = [script::started(&mut random), reply(&mut random), Input::Authorized(Authorized::new(decisions))];
         for input in script {
             // A seed whose first turn has another shape is not of use: the next one is tried.
             let _ = run.step(input, Timestamp(1));

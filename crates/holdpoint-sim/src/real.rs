@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use holdpoint_core::{CallIndex, CallKey, ContinuationId, Revision, Run, RunId, Timestamp, Turn};
+use holdpoint_core::{
+    CallIndex, CallKey, ContinuationId, Event, GrantId, Revision, Run, RunId, Timestamp, ToolName, Turn,
+};
 use holdpoint_store::{
-    ClaimRequest, CommitError, Hold, LIST_LIMIT_MAX, LeaseRequest, LeaseState, OwnerId, PruneRequest, Release, Store,
-    StoreError, TaskFilter, TaskHead, TaskLease, TaskState, Transition,
+    ClaimRequest, CommitError, GrantFilter, Hold, LIST_LIMIT_MAX, LeaseRequest, LeaseState, OwnerId, PruneRequest,
+    Release, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskState, Transition,
 };
 
 use crate::backing::{Opener, WorldClock};
 use crate::disk::{Disk, Slot};
 use crate::history::Standing;
 use crate::storage::{AGENTS, Delivered, Grip, Lease, Leased, Place, Refused, State, Storage, Task, Wanted};
-use crate::stored::Record;
+use crate::stored::{self, Record};
 use crate::transition::deferred;
 
 /// More than a world has of anything.
@@ -28,6 +30,8 @@ pub(crate) struct Real {
     space: Arc<str>,
     /// What was written into the audit log.
     audits: BTreeMap<Slot, Vec<Vec<u8>>>,
+    /// The grants that were taken back.
+    revoked: BTreeSet<Arc<str>>,
 }
 
 impl Real {
@@ -37,7 +41,7 @@ impl Real {
         let clock = Arc::new(WorldClock::default());
         let store = answered(opener.open(&clock));
         let space = OwnerId::unique().as_str().into();
-        Self { opener, clock, store, space, audits: BTreeMap::new() }
+        Self { opener, clock, store, space, audits: BTreeMap::new(), revoked: BTreeSet::new() }
     }
 
     fn run_id(&self, slot: Slot) -> RunId {
@@ -48,6 +52,11 @@ impl Real {
         let number = run.as_str().strip_prefix(&*self.space).and_then(|rest| rest.strip_prefix('.'));
         let number = number.and_then(|number| number.parse().ok());
         Slot(number.expect("a store names only runs of the agents that it was asked about"))
+    }
+
+    /// A grant under a name that no other world has. A run that was imported has two logs, which name theirs alike.
+    fn grant_id(&self, slot: Slot, grant: &str) -> Arc<str> {
+        format!("{}.{}.{grant}", self.space, slot.0).into()
     }
 
     fn slots(&self, runs: &[RunId]) -> Vec<Slot> {
@@ -152,6 +161,9 @@ impl Storage for Real {
         head.agent = Some(self.agent(head.agent.as_deref().unwrap_or_default()));
         head.tenant = Some(Arc::clone(&self.space));
         head.continuation = head.continuation.take().map(|id| ContinuationId { run: run.clone(), ..id });
+        for grant in &mut transition.grants {
+            grant.id = self.grant_id(slot, &grant.id);
+        }
         let count = transition.records.len() as u64;
         let audit = transition.audit.clone();
         let revision = match self.opener.runtime.block_on(self.store.commit(&run, at, transition)) {
@@ -238,6 +250,18 @@ impl Storage for Real {
         page.tasks.iter().map(|head| self.task_of(head)).collect()
     }
 
+    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>> {
+        let rows = self.ask(self.store.grants_for(Some(&self.space), tool));
+        rows.into_iter().map(|row| row.body).collect()
+    }
+
+    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool {
+        let id = self.grant_id(slot, grant.as_str());
+        let done = self.ask(self.store.revoke_grant(Some(&self.space), &id, "somebody"));
+        self.revoked.insert(id);
+        done
+    }
+
     /// The handle goes, with everything that it knew, and another one is opened.
     fn crash(&mut self) {
         if !self.opener.ends_with_handle() {
@@ -251,6 +275,7 @@ impl Storage for Real {
             let wrong = self.wrong_about(slot, disk).into_iter().chain(self.wrong_tasks(slot, disk));
             found.extend(wrong.map(|what| format!("log {}: {what}", slot.0)));
         }
+        found.extend(self.wrong_grants(disk));
         found.extend(self.cleared(disk));
         found
     }
@@ -284,6 +309,27 @@ impl Real {
         let tasks = self.tasks().into_iter().filter(|task| task.place.0 == slot);
         let tasks: BTreeSet<_> = tasks.map(|task| (task.place.1, task.place.2)).collect();
         (out != tasks).then(|| format!("the calls that are out are {out:?}, the tasks are {tasks:?}"))
+    }
+
+    /// What people said is there exactly if a log says so, and exactly what was taken back is marked.
+    fn wrong_grants(&self, disk: &Disk) -> Option<String> {
+        let mut given = BTreeSet::new();
+        for slot in disk.slots() {
+            for record in disk.log(slot).records() {
+                if let Event::GrantGiven { grant, .. } = stored::read(record) {
+                    given.insert(self.grant_id(slot, grant.id.as_str()));
+                }
+            }
+        }
+        let tenant = Some(Arc::clone(&self.space));
+        let listed = self.ask(self.store.grants(&GrantFilter { tenant, limit: Some(LIMIT), ..GrantFilter::default() }));
+        let ids: BTreeSet<Arc<str>> = listed.grants.iter().map(|row| Arc::clone(&row.id)).collect();
+        let revoked = listed.grants.iter().filter(|row| row.revoked.is_some());
+        let revoked: BTreeSet<Arc<str>> = revoked.map(|row| Arc::clone(&row.id)).collect();
+        if ids != given {
+            return Some(format!("{} grants were given, {} are there", given.len(), ids.len()));
+        }
+        (revoked != self.revoked).then(|| "others are marked as taken back than were".to_owned())
     }
 
     /// Removes what is over, which is all of it in a sound world.

@@ -15,6 +15,8 @@ use crate::tools::{self, CANARY};
 pub(crate) enum Mood {
     /// Anything.
     Any,
+    /// Mostly the same call over and over.
+    Routine,
     /// It comes to an end at once.
     Ending,
 }
@@ -23,9 +25,10 @@ pub(crate) enum Mood {
 pub(crate) fn answer(random: &mut Random, serial: u64, mood: Mood) -> Input {
     let kind = match mood {
         Mood::Any => random.weighted(&[78, 9, 5, 3, 5]),
+        Mood::Routine => random.weighted(&[92, 2, 2, 2, 2]),
         Mood::Ending => 1,
     };
-    let calls = if kind == 0 { calls(random, serial) } else { Vec::new() };
+    let calls = if kind == 0 { calls(random, serial, mood) } else { Vec::new() };
     let (text, stop) = match kind {
         0 => (if random.percent(50) { "let me see" } else { "" }, ModelStop::ToolUse),
         1 => ("this is all", ModelStop::EndTurn),
@@ -43,9 +46,16 @@ pub(crate) fn usage(serial: u64) -> Usage {
     Usage { input: 100 + serial, output: 10 + serial, cache_read: serial % 7, cache_write: serial % 3 }
 }
 
-fn calls(random: &mut Random, serial: u64) -> Vec<holdpoint_core::ProposedCall> {
-    let count = [1, 1, 2, 2, 3, 3, 4, 5][random.below(8)];
-    (0..count).map(|place| tools::proposed(random, serial * 8 + place)).collect()
+fn calls(random: &mut Random, serial: u64, mood: Mood) -> Vec<holdpoint_core::ProposedCall> {
+    let count = match mood {
+        Mood::Any | Mood::Ending => [1, 1, 2, 2, 3, 3, 4, 5][random.below(8)],
+        Mood::Routine => [1, 1, 1, 2][random.below(4)],
+    };
+    let call = |random: &mut Random, place| match mood {
+        Mood::Routine if random.percent(80) => tools::usual(random, serial * 8 + place),
+        Mood::Any | Mood::Routine | Mood::Ending => tools::proposed(random, serial * 8 + place),
+    };
+    (0..count).map(|place| call(random, place)).collect()
 }
 
 /// How a run begins.
@@ -76,6 +86,7 @@ pub(crate) fn started(random: &mut Random) -> Input {
         system_prompt: random.percent(50).then(|| "be kind".into()),
         messages: vec![Arc::new(Message::user(format!("{CANARY}-U")))],
         actor: tools::person(random.below(6)),
+        session: random.percent(60).then(|| (*random.pick(&["talk", "other"])).into()),
     }))
 }
 

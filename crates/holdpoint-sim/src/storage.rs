@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint_core::{Attempt, CallIndex, Repeat, Revision, Timestamp, ToolName, Turn};
+use holdpoint_core::{Attempt, CallIndex, GrantId, Repeat, Revision, Timestamp, ToolName, Turn};
 use holdpoint_store::{Fence, Hold, Release, Transition};
 
 use crate::disk::{Disk, Slot};
@@ -65,6 +65,12 @@ pub(crate) trait Storage {
 
     /// All tasks, the first opened first.
     fn tasks(&mut self) -> Vec<Task>;
+
+    /// What people said about calls of a tool and nobody took back, as long as it holds: the newest first.
+    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>>;
+
+    /// Takes back what was said in a log. Says whether it was there and not taken back before.
+    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool;
 
     /// A process died, and whatever it had in memory is gone.
     fn crash(&mut self);

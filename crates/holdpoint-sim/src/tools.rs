@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use holdpoint_codec::{arguments_for, parse_arguments};
 use holdpoint_core::{
-    Actor, Arguments, CallArguments, Code, Decision, Ground, Problem, ProposedCall, Repeat, RequestedName, Terms,
-    ToolFacts, ToolName, ToolResult,
+    Actor, Arguments, CallArguments, Code, Covers, Decision, FourEyes, Ground, Problem, ProposedCall, Reach, Remember,
+    Repeat, RequestedName, Terms, Timestamp, ToolFacts, ToolName, ToolResult,
 };
 
 use crate::random::Random;
@@ -42,14 +42,14 @@ pub(crate) fn repeat_of(tool: &ToolName) -> Option<Repeat> {
     REGISTERED.iter().find(|(name, _)| *name == tool.as_str()).map(|(_, repeat)| *repeat)
 }
 
-fn resolve(name: &str) -> Option<ToolFacts> {
+pub(crate) fn resolve(name: &str) -> Option<ToolFacts> {
     let known = |wanted: &str| REGISTERED.iter().find(|(name, _)| *name == wanted);
     let (name, repeat) = known(name).or_else(|| known(&name.replace('.', "_")))?;
     let source = if *name == "crunch" { "worker" } else { "native" };
-    Some(ToolFacts { name: ToolName::new(*name), repeat: *repeat, source: source.into() })
+    Some(ToolFacts { name: ToolName::new(*name), repeat: *repeat, source: source.into(), schema: None })
 }
 
-/// Arguments that no other call has.
+/// Arguments by their number. Those of most calls no other call has.
 pub(crate) fn arguments(tool: &str, serial: u64) -> Arguments {
     let text = format!("{{\"serial\":{serial},\"note\":\"{CANARY}-A\"}}");
     let text = parse_arguments(Some(&text)).expect("it is a small object");
@@ -62,6 +62,8 @@ pub(crate) fn proposed(random: &mut Random, serial: u64) -> ProposedCall {
     let tool = resolve(name);
     let digested = tool.as_ref().map_or(name, |facts| facts.name.as_str()).to_owned();
     let (arguments, problem) = match random.weighted(&[88, 8, 4]) {
+        // Models repeat themselves.
+        0 if random.percent(30) => (CallArguments::Canonical(arguments(&digested, random.below(2) as u64)), None),
         0 => (CallArguments::Canonical(arguments(&digested, serial)), None),
         1 => (CallArguments::Unusable(format!("[{CANARY}-A").into()), Some(Code::InvalidArguments)),
         _ => (CallArguments::Dropped { len_bytes: 200_001 }, Some(Code::ArgumentsTooLarge)),
@@ -76,6 +78,14 @@ pub(crate) fn proposed(random: &mut Random, serial: u64) -> ProposedCall {
         _ => Some("tc_2".into()),
     };
     ProposedCall { provider_id, name: RequestedName::new(name), tool, arguments, problem }
+}
+
+/// The call that a model makes over and over.
+pub(crate) fn usual(random: &mut Random, serial: u64) -> ProposedCall {
+    let name = "refund";
+    let serial = if random.percent(60) { random.below(2) as u64 } else { serial };
+    let arguments = CallArguments::Canonical(arguments(name, serial));
+    ProposedCall { provider_id: None, name: RequestedName::new(name), tool: resolve(name), arguments, problem: None }
 }
 
 /// Who may be asked. The last one is nobody in particular.
@@ -95,14 +105,18 @@ pub(crate) fn person(place: usize) -> Actor {
 
 fn terms(random: &mut Random) -> Terms {
     let role = |name: &str| BTreeSet::from([name.into()]);
-    let (approvers, quorum_max) = match random.weighted(&[40, 40, 20]) {
-        0 => (BTreeSet::new(), 3),
-        1 => (role("ops"), 3),
-        _ => (role("money"), 2),
+    let four_eyes = if random.percent(25) { FourEyes::On } else { FourEyes::Off };
+    // One of those who may answer may have started the run.
+    let (approvers, quorum_max) = match (random.weighted(&[40, 40, 20]), four_eyes) {
+        (0, _) => (BTreeSet::new(), 3),
+        (1, FourEyes::Off) => (role("ops"), 3),
+        (1, FourEyes::On) => (role("ops"), 2),
+        (_, FourEyes::Off) => (role("money"), 2),
+        (_, FourEyes::On) => (role("money"), 1),
     };
     let quorum = if random.percent(50) { 1 + random.below(quorum_max) } else { 1 };
     let expires_in_ms = random.percent(30).then_some(60_000);
-    Terms { approvers, quorum: u32::try_from(quorum).unwrap_or(1), expires_in_ms }
+    Terms { approvers, quorum: u32::try_from(quorum).unwrap_or(1), expires_in_ms, four_eyes }
 }
 
 /// What policy says about a call that the model asked for.
@@ -111,7 +125,16 @@ pub(crate) fn decide(random: &mut Random) -> Decision {
         0 => Decision::allow(),
         1 => Decision::Confirm(Ground::reason("a person should look"), terms(random)),
         2 => Decision::deny("not here"),
-        _ => Decision::Deny(Ground { reason: None, rule: Some("broken".into()) }),
+        _ => Decision::Deny(Ground { reason: None, rule: Some("broken".into()), policy: None }),
+    }
+}
+
+/// What policy says about what is mostly asked about.
+pub(crate) fn decide_usual(random: &mut Random) -> Decision {
+    match random.weighted(&[70, 15, 15]) {
+        0 => Decision::confirm("a person should look"),
+        1 => Decision::Confirm(Ground::reason("people should look"), terms(random)),
+        _ => decide(random),
     }
 }
 
@@ -131,6 +154,19 @@ pub(crate) fn decide_edited(random: &mut Random, asked: &Terms) -> Decision {
         1 => Decision::Confirm(Ground::reason("still a question"), asked.clone()),
         2 => Decision::Confirm(Ground::reason("another question"), terms(random)),
         _ => Decision::deny("not like this"),
+    }
+}
+
+/// What a person wants to be taken as said for calls that are yet to come.
+pub(crate) fn remember(random: &mut Random, now: Timestamp) -> Remember {
+    Remember {
+        covers: if random.percent(65) { Covers::AnyArguments } else { Covers::TheseArguments },
+        reach: *random.pick(&[Reach::Run, Reach::Session, Reach::Tenant]),
+        until: match random.weighted(&[60, 35, 5]) {
+            0 => None,
+            1 => Some(now.plus_ms(1 + random.below(40_000) as u64)),
+            _ => Some(now),
+        },
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use holdpoint_codec::audit;
 use holdpoint_codec::tasks::encode_task;
+use holdpoint_codec::{audit, encode_grant};
 use holdpoint_core::{Attempt, CallIndex, CallState, Event, Run, Status, Timestamp, Turn};
-use holdpoint_store::{Fence, HeadUpdate, Hold, OwnerId, TaskChange, TaskGuard, TaskOpening, Transition};
+use holdpoint_store::{Fence, GrantOpening, HeadUpdate, Hold, OwnerId, TaskChange, TaskGuard, TaskOpening, Transition};
 
 use crate::process::ProcessId;
 use crate::storage::Place;
@@ -56,7 +56,15 @@ pub(crate) fn transition(step: &Step<'_>) -> Transition {
     transition.hold = (run.status() == Status::Running).then(|| hold(step.by));
     transition.tasks = changes(step);
     transition.audit = audit::encode(run, step.events, step.at);
+    transition.grants = step.events.iter().filter_map(granted).collect();
     transition
+}
+
+/// What people said about calls that are yet to come.
+fn granted(event: &Event) -> Option<GrantOpening> {
+    let Event::GrantGiven { grant, .. } = event else { return None };
+    let (id, tool) = (grant.id.as_str().into(), grant.tool.clone());
+    Some(GrantOpening { id, tool, until: grant.until, body: encode_grant(grant) })
 }
 
 fn changes(step: &Step<'_>) -> Vec<TaskChange> {

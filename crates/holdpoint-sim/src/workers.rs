@@ -218,10 +218,19 @@ impl World {
         }
         self.begun.insert((lease.place, lease.fence));
         let stored = decode_task(&leased.body).expect("a task reads back from the bytes that were written for it");
-        if self.revoked(lease, &stored) {
+        if self.has_changed(lease, &stored) || self.revoked(lease, &stored) {
             return;
         }
         self.run_task(lease, &stored);
+    }
+
+    /// Whether the tool is another one by now than when the task was handed out.
+    fn has_changed(&mut self, lease: &Lease, stored: &StoredTask) -> bool {
+        let (slot, turn, call) = lease.place;
+        let Some(changed) = self.changed(&stored.tool, call, Some((turn, lease.attempt))) else { return false };
+        self.note(|| format!("finds another tool: {lease:?}"));
+        self.send_guarded(slot, changed, Guards::Leases(vec![(lease.place, lease.fence)]));
+        true
     }
 
     /// Policy is asked when a worker is about to start.

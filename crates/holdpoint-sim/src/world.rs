@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use holdpoint_core::{Cancelled, Input, Run, RunId, Snapshot, Timestamp, ToolResult, Turn};
+use holdpoint_core::{Cancelled, GrantId, Input, Run, RunId, Snapshot, Timestamp, ToolResult, Turn};
 use holdpoint_store::{Fence, Hold, OwnerId};
 
 use crate::arrivals::{Arrival, Word};
@@ -12,6 +12,7 @@ use crate::backing::Backing;
 use crate::checks::{Checks, Seen, Violation};
 use crate::coverage::Coverage;
 use crate::disk::{Disk, Slot};
+use crate::grants::Versions;
 use crate::history::{History, Standing};
 use crate::process::{Process, ProcessId};
 use crate::random::Random;
@@ -67,6 +68,8 @@ pub(crate) struct World {
     pub(crate) faults: Faults,
     /// Whether most calls are handed out and the queue is busy.
     pub(crate) is_outsourced: bool,
+    /// Whether the model mostly does the same and people mostly say so for good.
+    pub(crate) is_routine: bool,
     pub(crate) disk: Disk,
     pub(crate) processes: BTreeMap<ProcessId, Process>,
     pub(crate) processes_made: u32,
@@ -75,6 +78,9 @@ pub(crate) struct World {
     pub(crate) worked: HashMap<(Slot, (Turn, usize)), Arc<ToolResult>>,
     /// The leases under which a worker started.
     pub(crate) begun: HashSet<(Place, Fence)>,
+    /// The grants that are durable, whether or not they were taken back.
+    pub(crate) given: Vec<(Slot, GrantId)>,
+    pub(crate) versions: Versions,
     pub(crate) checks: Checks,
     pub(crate) coverage: Coverage,
     storage: Box<dyn Storage>,
@@ -94,8 +100,12 @@ pub fn simulate(seed: u64, tracing: Tracing) -> Report {
 /// When the store fails.
 pub fn simulate_on(backing: &Backing, seed: u64, tracing: Tracing) -> Report {
     let mut world = World::new(backing, seed, tracing);
-    // A call that is handed out takes longer to come back.
-    let steps = if world.is_outsourced { 120 + world.random.below(200) } else { 30 + world.random.below(170) };
+    // A call that is handed out takes longer to come back, and what people said for good counts later.
+    let steps = if world.is_outsourced || world.is_routine {
+        120 + world.random.below(200)
+    } else {
+        30 + world.random.below(170)
+    };
     for _ in 0..steps {
         world.step();
     }
@@ -110,6 +120,7 @@ impl World {
             now: Timestamp(1_000_000_000),
             faults: Faults::On,
             is_outsourced: false,
+            is_routine: false,
             disk: Disk::default(),
             processes: BTreeMap::new(),
             processes_made: 0,
@@ -117,6 +128,8 @@ impl World {
             imports: HashMap::new(),
             worked: HashMap::new(),
             begun: HashSet::new(),
+            given: Vec::new(),
+            versions: Versions::default(),
             storage: backing.storage(),
             checks: Checks::new(),
             coverage: Coverage::default(),
@@ -124,6 +137,7 @@ impl World {
             trace: (tracing == Tracing::On).then(Vec::new),
         };
         world.is_outsourced = world.random.percent(45);
+        world.is_routine = !world.is_outsourced && world.random.percent(45);
         let runs = if world.random.percent(35) { 2 } else { 1 };
         for number in 0..runs {
             let slot = world.disk.add(RunId::new(format!("run_{number}")), History::default());
@@ -180,7 +194,9 @@ impl World {
         let slots: Vec<Slot> = self.disk.slots().collect();
         let slot = *self.random.pick(&slots);
         let (by_hand, queue) = if self.is_outsourced { (2, 90) } else { (10, 10) };
-        match self.random.weighted(&[120, 18, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, 8, 6, queue]) {
+        let (answers, revoked, changed) = if self.is_routine { (45, 2, 2) } else { (18, 4, 5) };
+        let weights = [120, answers, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, 8, 6, revoked, changed, queue];
+        match self.random.weighted(&weights) {
             0 => self.deliver(),
             1 => self.send_answers(slot),
             2 => self.send_results(slot),
@@ -194,6 +210,8 @@ impl World {
             10 => self.probe(slot),
             11 => self.renew_one(),
             12 => self.claim(),
+            13 => self.revoke_one(),
+            14 => self.change_tool(slot),
             _ => self.tend_queue(),
         }
     }

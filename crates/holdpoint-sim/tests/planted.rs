@@ -14,7 +14,12 @@ fn alarms(bug: Bug) -> &'static str {
     match bug {
         Bug::StartBeforeCommit | Bug::StartCancelled => "i2_intent_first",
         Bug::SettleTwice => "i3_settled_stays",
-        Bug::EditKeepsApprovals | Bug::RunWhileAsked => "i4_permission",
+        Bug::EditKeepsApprovals
+        | Bug::RunWhileAsked
+        | Bug::AnyoneAnswers
+        | Bug::GrantBeatsDenial
+        | Bug::GrantOutlivesTool
+        | Bug::RunChanged => "i4_permission",
         Bug::PolicySeesAlias => "i5_registered_names",
         Bug::RememberUnlogged | Bug::ImportForgets => "i6_replay",
         Bug::AcceptOldAttempt | Bug::MergeStale | Bug::AcceptLateResult | Bug::IgnoreFence => "i7_current_attempt",

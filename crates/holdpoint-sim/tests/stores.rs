@@ -144,6 +144,44 @@ fn a_store_that_keeps_no_audit_rows_is_noticed() {
     assert!(alarms(|store| Arc::new(DropsAudit(store)), STORE));
 }
 
+/// Forgets what people said about calls that are yet to come.
+struct DropsGrants(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for DropsGrants {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        self.0.commit(run, at, Transition { grants: Vec::new(), ..transition }).await
+    }
+}
+
+#[test]
+fn a_store_that_keeps_no_grants_is_noticed() {
+    assert!(alarms(|store| Arc::new(DropsGrants(store)), STORE));
+}
+
+/// Says that it took a grant back, and offers it as before.
+struct KeepsRevoked(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for KeepsRevoked {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn revoke_grant(&self, _: Option<&str>, _: &str, _: &str) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+}
+
+#[test]
+fn a_store_that_takes_no_grant_back_is_noticed() {
+    assert!(alarms(|store| Arc::new(KeepsRevoked(store)), "i4_permission"));
+}
+
 /// Says that a run has more records than it has.
 struct MiscountsRevisions(Arc<dyn Store>);
 

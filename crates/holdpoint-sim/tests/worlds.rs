@@ -71,8 +71,33 @@ fn workers_die_lose_repeat_and_come_too_late_in_these_worlds() {
 }
 
 #[test]
+fn people_say_more_than_yes_and_tools_change_in_these_worlds() {
+    let mut seen: Vec<(&str, usize)> = [
+        "\"grant_given\"",
+        "\"grant_used\"",
+        "[\"grant_revoked\"]",
+        "taken back: ",
+        "` changes",
+        "finds another tool: ",
+        "[\"tool_changed\", \"call_decided\"",
+        "[\"tool_changed\", \"tool_ended\"",
+        "[\"resumed\", \"tool_changed\"",
+        "this person may not answer it",
+    ]
+    .map(|words| (words, 0))
+    .into();
+    for seed in 0..300 {
+        let trace = simulate(seed, Tracing::On).trace;
+        for (words, count) in &mut seen {
+            *count += trace.iter().filter(|line| line.contains(*words)).count();
+        }
+    }
+    assert!(seen.iter().all(|(_, count)| *count > 0), "{seen:?}");
+}
+
+#[test]
 fn a_state_that_met_no_input_is_named() {
     let missing = Coverage::default().missing();
     assert!(missing.contains(&("paused_doubt", "delivered")));
-    assert_eq!(missing.len(), 13 * 20);
+    assert_eq!(missing.len(), 13 * 22);
 }

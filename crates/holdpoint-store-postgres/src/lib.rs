@@ -29,10 +29,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, AuditPage, AuditRow, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask, GrantFilter,
-    GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter,
-    RunPage, Seal, SealedRun, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace,
-    Transition,
+    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release,
+    RunFilter, RunPage, Seal, SealedRun, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone,
+    Topic, Trace, Transition, Unsealed,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
@@ -174,8 +174,13 @@ impl Store for PostgresStore {
         read::audit(&self.lines, run).await
     }
 
-    async fn audit_after(&self, after: Option<&Cursor>, most: usize) -> Result<AuditPage, StoreError> {
-        seals::audit_after(&self.lines, after, most).await
+    async fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        most: usize,
+    ) -> Result<AuditPage, StoreError> {
+        seals::audit_after(&self.lines, scope, after, most).await
     }
 
     async fn audit_heads(
@@ -189,6 +194,10 @@ impl Store for PostgresStore {
 
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
         seals::seal(&self.lines, &self.moments, tenant).await
+    }
+
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        seals::unsealed(&self.lines).await
     }
 
     async fn seals(&self, tenant: Option<&str>, after: u64, most: usize) -> Result<Vec<Seal>, StoreError> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::audit::unpack_sealed;
 use holdpoint_store::{
-    AuditPage, AuditRow, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, Seal, SealedRun, StoreError, Tombstone, Trace,
+    AuditPage, AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, Seal, SealedRun, StoreError, Tombstone,
+    Trace, Unsealed,
 };
 use sqlx::postgres::PgRow;
 
@@ -23,20 +24,41 @@ pub(crate) const SEALS: &str = "select tenant, number, at, link, runs from holdp
 pub(crate) const HEADS: &str = "select run_id, audit_revision, audit_link from holdpoint_runs \
     where audit_tenant = $1 and run_id > $2 and audit_rows > 0 order by run_id limit $3";
 /// Goes on after row `$2` of run `$1`. A run without rows gives one row of nothing.
-pub(crate) const AUDIT_AFTER: &str = "select r.run_no, l.last_seq, l.audit_no, l.at, l.link, l.audit, \
-        r.run_id, r.audit_tenant, r.audit_revision, r.audit_rows, r.audit_link, r.seal_no \
-    from holdpoint_runs r left join lateral ( \
-        select * from holdpoint_log where run_no = r.run_no and audit is not null \
-            and last_seq > case when r.run_no = $1 then $2::bigint else 0 end order by last_seq limit $3) l on true \
-    where r.run_no >= $1 order by r.run_no, l.last_seq limit $3";
+macro_rules! audit_after {
+    ($which:literal) => {
+        concat!(
+            "select r.run_no, l.last_seq, l.audit_no, l.at, l.link, l.audit, r.run_id, r.audit_tenant, \
+                r.audit_revision, r.audit_rows, r.audit_link, r.seal_no, r.sealed_revision \
+            from holdpoint_runs r left join lateral ( \
+                select * from holdpoint_log where run_no = r.run_no and audit is not null \
+                    and last_seq > case when r.run_no = $1 then $2::bigint else 0 end order by last_seq limit $3) l on true \
+            where r.run_no >= $1",
+            $which,
+            " order by r.run_no, l.last_seq limit $3"
+        )
+    };
+}
+pub(crate) const AUDIT_AFTER: &str = audit_after!("");
+pub(crate) const AUDIT_OF_TENANT: &str = audit_after!(" and r.audit_tenant = $4");
+pub(crate) const AUDIT_OF_RUN: &str = audit_after!(" and r.run_id = $4");
+/// From one tenant to the next, so that it takes as long as there are such tenants.
+pub(crate) const UNSEALED: &str = "with recursive moved (tenant) as ( \
+        select min(audit_tenant) from holdpoint_runs where audit_revision > sealed_revision \
+        union all \
+        select (select min(r.audit_tenant) from holdpoint_runs r \
+            where r.audit_revision > r.sealed_revision and r.audit_tenant > m.tenant) \
+        from moved m where m.tenant is not null) \
+    select m.tenant, (select s.at from holdpoint_seals s where s.tenant = m.tenant order by s.number desc limit 1) \
+    from moved m where m.tenant is not null";
 /// Both in one statement, so that no run goes in between.
 pub(crate) const TRACES: &str = "with asked as materialized ( \
         select * from unnest($1::text[], $2::bigint[]) with ordinality as a(run_id, revision, place)) \
-    select a.place, r.run_no, l.link, null::text, null::text, null::bigint, null::bytea, null::bigint, null::bigint \
+    select a.place, r.run_no, l.link, r.sealed_revision, r.seal_no, \
+        null::text, null::text, null::bigint, null::bytea, null::bigint, null::bigint \
     from asked a join holdpoint_runs r on r.run_id = a.run_id and r.audit_tenant = $3 \
         left join holdpoint_log l on l.run_no = r.run_no and l.last_seq = a.revision and l.audit is not null \
     union all \
-    select a.place, null, null, t.tenant, t.run_id, t.revision, t.link, t.seal, t.at \
+    select a.place, null, null, null, null, t.tenant, t.run_id, t.revision, t.link, t.seal, t.at \
     from asked a join holdpoint_tombstones t on t.tenant = $3 and t.run_id = a.run_id";
 pub(crate) const TOMBSTONES: &str = "select t.tenant, t.run_id, t.revision, t.link, t.seal, t.at from ( \
         select distinct run_id from holdpoint_tombstones where tenant = $1 and run_id > $2 order by run_id limit $3) n \
@@ -53,10 +75,26 @@ pub(crate) const TENANTS: &str = "with recursive tenants (tenant) as ( \
         from tenants t where t.tenant is not null) \
     select tenant from tenants where tenant is not null";
 
-pub(crate) async fn audit_after(lines: &Lines, after: Option<&Cursor>, most: usize) -> Result<AuditPage, StoreError> {
+pub(crate) async fn audit_after(
+    lines: &Lines,
+    scope: &AuditScope,
+    after: Option<&Cursor>,
+    most: usize,
+) -> Result<AuditPage, StoreError> {
     let (run_no, seq) = after.map_or(Ok((0, 0)), place)?;
     let most = most.clamp(1, DUE_LIMIT_MAX);
-    let read = || sqlx::query(AUDIT_AFTER).bind(run_no).bind(seq).bind(limit(most));
+    let (sql, which) = match scope {
+        AuditScope::All => (AUDIT_AFTER, None),
+        AuditScope::Tenant(tenant) => (AUDIT_OF_TENANT, Some(tenant_key(tenant.as_deref()))),
+        AuditScope::Run(run) => (AUDIT_OF_RUN, Some(run.as_str().to_owned())),
+    };
+    let read = || {
+        let read = sqlx::query(sql).bind(run_no).bind(seq).bind(limit(most));
+        match &which {
+            Some(which) => read.bind(which),
+            None => read,
+        }
+    };
     let rows = lines.rows("read the audit log", read).await?;
     let (mut page, mut last, mut next) = (AuditPage::default(), 0, (0, 0));
     for row in &rows {
@@ -87,6 +125,15 @@ pub(crate) async fn seals(lines: &Lines, of: Option<&str>, after: u64, most: i64
         Ok(Seal { tenant: tenant(row, 0)?, number, at, runs, link: link(row, 3)? })
     };
     rows.iter().map(seal).collect()
+}
+
+pub(crate) async fn unsealed(lines: &Lines) -> Result<Vec<Unsealed>, StoreError> {
+    let rows = lines.rows("look for what is to be sealed", || sqlx::query(UNSEALED)).await?;
+    let read = |row| {
+        let sealed_at: Option<i64> = column(row, 1)?;
+        Ok(Unsealed { tenant: tenant(row, 0)?, sealed_at: sealed_at.map(Timestamp) })
+    };
+    rows.iter().map(read).collect()
 }
 
 pub(crate) async fn traces(
@@ -154,6 +201,7 @@ fn read_run(row: &PgRow) -> Result<AuditedRun, StoreError> {
         tenant: tenant(row, 7)?,
         count: unsigned(column(row, 9)?)?,
         seal: unsigned(column(row, 11)?)?,
+        sealed: Revision(unsigned(column(row, 12)?)?),
         rows: Vec::new(),
     })
 }
@@ -165,8 +213,9 @@ fn read_trace(row: &PgRow, traces: &mut [Trace]) -> Result<(), StoreError> {
     if column::<Option<i64>>(row, 1)?.is_some() {
         trace.is_there = true;
         trace.link = column::<Option<&[u8]>>(row, 2)?.map(Link::stored);
+        (trace.sealed, trace.seal) = (Revision(unsigned(column(row, 3)?)?), unsigned(column(row, 4)?)?);
     } else {
-        trace.tombstones.push(tombstone(row, 3)?);
+        trace.tombstones.push(tombstone(row, 5)?);
     }
     Ok(())
 }

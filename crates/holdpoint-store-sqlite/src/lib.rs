@@ -30,10 +30,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, AuditPage, AuditRow, ClaimRequest, Clock, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
-    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage,
-    Seal, SealedRun, Store, StoreError, StoreFault, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage,
-    Tombstone, Topic, Trace, Transition, packed,
+    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DeliveredTask, GrantFilter,
+    GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter,
+    RunPage, Seal, SealedRun, Store, StoreError, StoreFault, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease,
+    TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, packed,
 };
 use sqlx::sqlite::SqlitePoolOptions;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -175,8 +175,13 @@ impl Store for SqliteStore {
         self.readers.audit(run).await
     }
 
-    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
-        self.readers.audit_after(after, limit).await
+    async fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
+        self.readers.audit_after(scope, after, limit).await
     }
 
     async fn audit_heads(
@@ -193,6 +198,10 @@ impl Store for SqliteStore {
             return Ok(None);
         }
         self.ask(|answer| Request::Seal(tenant.map(Into::into), answer)).await
+    }
+
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        self.readers.unsealed().await
     }
 
     async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {

@@ -15,6 +15,8 @@ pub const BUSY_MS_DEFAULT: u64 = 5_000;
 const BUSY_MS_MAX: u64 = 10 * 60 * 1_000;
 /// How many connections read at once by default.
 pub const READERS_DEFAULT: u32 = 4;
+/// A whole page, so that whoever reads it is not woken for each row.
+const ROWS_BUFFERED: usize = 1_000;
 /// The statements that a connection keeps prepared: above the number of different ones that are usually in use.
 const STATEMENTS_KEPT: usize = 64;
 /// The pages that may stand beside the file before they are moved into it: 16 MiB, so that a commit seldom has to.
@@ -89,7 +91,7 @@ impl Options {
 
     /// How a connection that only reads is opened.
     pub(crate) fn reading(&self, path: &Path) -> SqliteConnectOptions {
-        self.connecting(path).read_only(true)
+        self.connecting(path).read_only(true).row_buffer_size(ROWS_BUFFERED)
     }
 
     fn connecting(&self, path: &Path) -> SqliteConnectOptions {

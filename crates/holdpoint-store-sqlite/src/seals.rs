@@ -1,18 +1,20 @@
 //! The audit log of all runs: heads of chains, seals over them, and what is left of runs that were pruned.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::audit::{pack_sealed, unpack_sealed};
 use holdpoint_store::{
-    AuditPage, AuditRow, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, Seal, SealedRun, StoreError, Tombstone, Trace,
-    seal_link,
+    AuditPage, AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, Seal, SealedRun, StoreError, Tombstone,
+    Trace, Unsealed, seal_link,
 };
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
 use crate::batch::{Batch, Values};
 use crate::columns::{Reader, signed, signed_len, tenant_key};
+use crate::fault::store_error;
 use crate::read::{Readers, exists};
 use crate::rows::Rows;
 
@@ -29,16 +31,39 @@ pub(crate) const SEALS: &str =
 pub(crate) const HEADS: &str = "SELECT run_id, audit_revision, audit_link FROM runs INDEXED BY runs_audited \
      WHERE audit_tenant = $1 AND run_id > $2 AND audit_rows > 0 ORDER BY run_id LIMIT $3";
 /// Goes on after row `$2` of run `$1`. A run without rows gives one row of nothing.
-pub(crate) const AUDIT_AFTER: &str = "SELECT r.run_no, l.last_seq, l.audit_no, l.at, l.link, l.audit, \
-     r.run_id, r.audit_tenant, r.audit_revision, r.audit_rows, r.audit_link, r.seal_no \
-     FROM runs r LEFT JOIN log l INDEXED BY log_by_run ON l.run_no = r.run_no AND l.audit IS NOT NULL \
-     AND l.last_seq > CASE WHEN r.run_no = $1 THEN $2 ELSE 0 END \
-     WHERE r.run_no >= $1 ORDER BY r.run_no, l.last_seq LIMIT $3";
+macro_rules! audit_after {
+    ($runs:literal, $which:literal) => {
+        concat!(
+            "SELECT r.run_no, l.last_seq, l.audit_no, l.at, l.link, l.audit FROM ",
+            $runs,
+            " LEFT JOIN log l INDEXED BY log_by_run ON l.run_no = r.run_no AND l.audit IS NOT NULL \
+             AND l.last_seq > CASE WHEN r.run_no = $1 THEN $2 ELSE 0 END WHERE r.run_no >= $1",
+            $which,
+            " ORDER BY r.run_no, l.last_seq LIMIT $3"
+        )
+    };
+}
+pub(crate) const AUDIT_AFTER: &str = audit_after!("runs r", "");
+/// In the order of creation, so that a page goes on where the one before ended.
+pub(crate) const AUDIT_OF_TENANT: &str = audit_after!("runs r NOT INDEXED", " AND r.audit_tenant = $4");
+pub(crate) const AUDIT_OF_RUN: &str = audit_after!("runs r", " AND r.run_id = $4");
+/// The runs of a page, apart from its rows: what is in each of a million rows is copied a million times.
+pub(crate) const AUDITED_RUNS: &str = "SELECT run_no, run_id, audit_tenant, audit_revision, audit_rows, audit_link, \
+     sealed_revision, seal_no FROM runs WHERE run_no IN (SELECT value FROM json_each($1))";
+/// From one tenant to the next, so that it takes as long as there are such tenants.
+pub(crate) const UNSEALED: &str = "WITH RECURSIVE moved (tenant) AS (\
+     SELECT min(audit_tenant) FROM runs INDEXED BY runs_to_seal WHERE audit_revision > sealed_revision UNION ALL \
+     SELECT (SELECT min(r.audit_tenant) FROM runs r INDEXED BY runs_to_seal \
+     WHERE r.audit_revision > r.sealed_revision AND r.audit_tenant > m.tenant) \
+     FROM moved m WHERE m.tenant IS NOT NULL) \
+     SELECT m.tenant, (SELECT s.at FROM seals s WHERE s.tenant = m.tenant ORDER BY s.number DESC LIMIT 1) \
+     FROM moved m WHERE m.tenant IS NOT NULL";
 /// Both in one statement, so that no run goes in between.
-pub(crate) const TRACES: &str = "SELECT j.key, r.run_no, l.link, NULL, NULL, NULL, NULL, NULL, NULL FROM json_each($1) j \
+pub(crate) const TRACES: &str = "SELECT j.key, r.run_no, l.link, r.sealed_revision, r.seal_no, NULL, NULL, NULL, NULL, NULL, NULL \
+     FROM json_each($1) j \
      CROSS JOIN runs r ON r.audit_tenant = $3 AND r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) \
      LEFT JOIN log l ON l.run_no = r.run_no AND l.last_seq = j.value->>2 AND l.audit IS NOT NULL \
-     UNION ALL SELECT j.key, NULL, NULL, t.tenant, t.run_id, t.revision, t.link, t.seal, t.at FROM json_each($1) j \
+     UNION ALL SELECT j.key, NULL, NULL, NULL, NULL, t.tenant, t.run_id, t.revision, t.link, t.seal, t.at FROM json_each($1) j \
      CROSS JOIN tombstones t ON t.tenant = $3 AND t.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT)";
 pub(crate) const TOMBSTONES: &str = "SELECT tenant, run_id, revision, link, seal, at FROM tombstones \
      WHERE tenant = $1 AND run_id IN (SELECT DISTINCT run_id FROM tombstones \
@@ -120,17 +145,29 @@ impl Readers {
         exists(self, ANY_TO_SEAL, Values::none().text(&tenant_key(tenant))).await
     }
 
-    pub(crate) async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
+    pub(crate) async fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
         let (run_no, seq) = after.map_or(Ok((0, 0)), place)?;
         let limit = limit.clamp(1, DUE_LIMIT_MAX);
         let values = Values::none().int(run_no).int(seq).int(signed_len(limit));
-        let rows = self.all(AUDIT_AFTER, values, "read the audit log").await?;
-        let (mut page, mut last, mut next) = (AuditPage::default(), 0, (0, 0));
-        for row in &rows {
-            (last, next) = read_audited(row, last, &mut page.runs)?;
-        }
-        page.next = (rows.len() == limit).then(|| Cursor::new(format!("a{}.{}", next.0, next.1)));
-        Ok(page)
+        let (sql, values) = match scope {
+            AuditScope::All => (AUDIT_AFTER, values),
+            AuditScope::Tenant(tenant) => (AUDIT_OF_TENANT, values.text(&tenant_key(tenant.as_deref()))),
+            AuditScope::Run(run) => (AUDIT_OF_RUN, values.text(run.as_str())),
+        };
+        let failed = |error| store_error("read the audit log", error);
+        // Both in one transaction, so that the page is as it was at one moment.
+        let mut moment = self.0.begin().await.map_err(failed)?;
+        let values = values.into_arguments().map_err(failed)?;
+        let rows = sqlx::query_with(sql, values).fetch_all(&mut *moment).await.map_err(failed)?;
+        let numbers = Values::none().text(&run_numbers(&rows)?).into_arguments().map_err(failed)?;
+        let runs = sqlx::query_with(AUDITED_RUNS, numbers).fetch_all(&mut *moment).await.map_err(failed)?;
+        moment.commit().await.map_err(failed)?;
+        read_page(&rows, &runs, limit)
     }
 
     pub(crate) async fn audit_heads(
@@ -154,6 +191,15 @@ impl Readers {
             let link = reader.link()?;
             // Runs that cannot be read are none, and then the link is not right.
             Ok(Seal { tenant, number, at, link, runs: unpack_sealed(reader.bytes()?).unwrap_or_default() })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    pub(crate) async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        let rows = self.all(UNSEALED, Values::none(), "look for what is to be sealed").await?;
+        let read = |row| {
+            let mut reader = Reader::new(row);
+            Ok(Unsealed { tenant: reader.tenant()?, sealed_at: reader.int_or_null()?.map(Timestamp) })
         };
         rows.iter().map(read).collect()
     }
@@ -197,31 +243,45 @@ fn place(cursor: &Cursor) -> Result<(i64, i64), StoreError> {
     Ok((number(run)?, number(seq)?))
 }
 
-/// Adds the row to its run, and returns the number of the run and where to go on.
-fn read_audited(row: &SqliteRow, last: i64, runs: &mut Vec<AuditedRun>) -> Result<(i64, (i64, i64)), StoreError> {
-    let mut reader = Reader::new(row);
-    let run_no = reader.int()?;
-    let Some(revision) = reader.int_or_null()? else {
-        reader.skip(4);
-        runs.push(read_run(&mut reader)?);
-        return Ok((run_no, (run_no.saturating_add(1), 0)));
-    };
-    let place = reader.int_or_null()?.unwrap_or_default().unsigned_abs();
-    let (at, link, body) = (reader.moment()?, reader.link()?, reader.bytes()?.into());
-    if run_no != last || runs.is_empty() {
-        runs.push(read_run(&mut reader)?);
-    }
-    if let Some(run) = runs.last_mut() {
-        run.rows.push((place, AuditRow { revision: Revision(revision.unsigned_abs()), at, body, link }));
-    }
-    Ok((run_no, (run_no, revision)))
+/// The runs that the rows are of, each once, as JSON.
+fn run_numbers(rows: &[SqliteRow]) -> Result<String, StoreError> {
+    let mut numbers = rows.iter().map(|row| Reader::new(row).int()).collect::<Result<Vec<i64>, _>>()?;
+    numbers.dedup();
+    let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+    Ok(format!("[{}]", numbers.join(",")))
 }
 
-fn read_run(reader: &mut Reader<'_>) -> Result<AuditedRun, StoreError> {
+fn read_page(rows: &[SqliteRow], runs: &[SqliteRow], limit: usize) -> Result<AuditPage, StoreError> {
+    let mut audited = runs.iter().map(read_run).collect::<Result<HashMap<i64, AuditedRun>, _>>()?;
+    let (mut page, mut next) = (AuditPage::default(), (0, 0));
+    for row in rows {
+        let mut reader = Reader::new(row);
+        let run_no = reader.int()?;
+        page.runs.extend(audited.remove(&run_no));
+        let Some(revision) = reader.int_or_null()? else {
+            next = (run_no.saturating_add(1), 0);
+            continue;
+        };
+        next = (run_no, revision);
+        let place = reader.int_or_null()?.unwrap_or_default().unsigned_abs();
+        let (at, link, body) = (reader.moment()?, reader.link()?, reader.bytes()?.into());
+        if let Some(run) = page.runs.last_mut() {
+            run.rows.push((place, AuditRow { revision: Revision(revision.unsigned_abs()), at, body, link }));
+        }
+    }
+    page.next = (rows.len() == limit).then(|| Cursor::new(format!("a{}.{}", next.0, next.1)));
+    Ok(page)
+}
+
+/// A run with its number.
+fn read_run(row: &SqliteRow) -> Result<(i64, AuditedRun), StoreError> {
+    let mut reader = Reader::new(row);
+    let run_no = reader.int()?;
     let (run, tenant) = (RunId::new(reader.text()?), reader.tenant()?);
     let (revision, count) = (Revision(reader.big()?), reader.big()?);
     let head = SealedRun { run, revision, link: reader.link()? };
-    Ok(AuditedRun { head, tenant, count, seal: reader.big()?, rows: Vec::new() })
+    let (sealed, seal) = (Revision(reader.big()?), reader.big()?);
+    Ok((run_no, AuditedRun { head, tenant, count, sealed, seal, rows: Vec::new() }))
 }
 
 fn read_trace(row: &SqliteRow, traces: &mut [Trace]) -> Result<(), StoreError> {
@@ -230,8 +290,9 @@ fn read_trace(row: &SqliteRow, traces: &mut [Trace]) -> Result<(), StoreError> {
     if reader.int_or_null()?.is_some() {
         trace.is_there = true;
         trace.link = reader.bytes_or_null()?.map(Link::stored);
+        (trace.sealed, trace.seal) = (Revision(reader.big()?), reader.big()?);
     } else {
-        reader.skip(1);
+        reader.skip(3);
         trace.tombstones.push(read_tombstone(&mut reader)?);
     }
     Ok(())

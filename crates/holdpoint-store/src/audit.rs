@@ -2,6 +2,9 @@
 //! of a run that was pruned. Whoever changes, removes or reorders any of it is found.
 
 mod check;
+mod claims;
+mod finding;
+mod mark;
 mod verify;
 
 use std::fmt;
@@ -12,7 +15,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{Cursor, StoreError, packed};
 
-pub use verify::{FINDINGS_MAX, Finding, Verified, VerifyProgress, verify};
+pub use finding::Finding;
+pub use mark::{NotASealMark, SealMark};
+pub use verify::{FINDINGS_MAX, Verified, VerifyProgress, VerifyRequest, verify, verify_with};
 
 /// A link of a chain: the SHA-256 of everything up to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +27,11 @@ impl Link {
     /// A link as it was stored. What is not as long as a link is one that nothing leads to.
     pub fn stored(bytes: &[u8]) -> Self {
         Self(bytes.try_into().unwrap_or_default())
+    }
+
+    /// Reads 64 lower-case hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        holdpoint_core::Digest::parse(text).map(|digest| Self(digest.0))
     }
 }
 
@@ -78,7 +88,7 @@ pub fn next_link(before: Link, revision: Revision, at: Timestamp, body: &[u8]) -
 }
 
 /// The SHA-256 of the body of an audit row.
-fn body_digest(body: &[u8]) -> [u8; 32] {
+pub fn body_digest(body: &[u8]) -> [u8; 32] {
     Sha256::digest(body).into()
 }
 
@@ -137,6 +147,15 @@ pub fn seal_link(
     Link(hash.finalize().into())
 }
 
+/// A tenant of which something moved since its last seal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsealed {
+    /// The tenant; nothing for runs without one.
+    pub tenant: Option<Arc<str>>,
+    /// When its last seal was made, if it has one.
+    pub sealed_at: Option<Timestamp>,
+}
+
 /// What is left of a run that was pruned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tombstone {
@@ -157,11 +176,27 @@ pub struct Trace {
     pub is_there: bool,
     /// The link of its audit row of that revision, if it has one.
     pub link: Option<Link>,
+    /// How far it says that it was sealed, and by which seal. Both 0 if it was not, or is not there.
+    pub sealed: Revision,
+    /// The last seal that named it, as it says.
+    pub seal: u64,
     /// The tombstones of runs of that name.
     pub tombstones: Vec<Tombstone>,
 }
 
-/// A part of the audit logs of all runs.
+/// Whose audit log is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AuditScope {
+    /// That of all runs.
+    #[default]
+    All,
+    /// That of a tenant's runs; `None`: of runs without one.
+    Tenant(Option<Arc<str>>),
+    /// That of one run.
+    Run(RunId),
+}
+
+/// A part of the audit logs of runs.
 #[derive(Clone, Debug, Default)]
 pub struct AuditPage {
     /// The runs, in an order of the store's own. A long one goes on as the first of the next page.
@@ -179,6 +214,8 @@ pub struct AuditedRun {
     pub tenant: Option<Arc<str>>,
     /// How many audit rows it has in all.
     pub count: u64,
+    /// How far it was sealed, 0 if it was not.
+    pub sealed: Revision,
     /// The last seal that named it, 0 if none did.
     pub seal: u64,
     /// Its rows, or a part of them, each with its place in the chain, from 1.

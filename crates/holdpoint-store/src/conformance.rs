@@ -45,7 +45,7 @@ use crate::{HeadUpdate, Store, Transition};
 
 pub use chains::{
     an_audit_log_that_nobody_changed_is_whole, audit_heads_are_those_of_one_tenant, audit_rows_are_chained,
-    chains_are_right_under_load, the_whole_audit_log_comes_in_pages,
+    chains_are_right_under_load, the_audit_log_of_a_tenant_or_a_run_comes_alone, the_whole_audit_log_comes_in_pages,
 };
 pub use claims::{
     a_commit_says_who_holds_the_run, a_held_run_is_claimed_when_its_lease_lapsed,
@@ -99,7 +99,7 @@ pub use results::{
 };
 pub use sealing::{
     a_pruned_run_leaves_a_tombstone, many_runs_take_many_seals, racing_seals_follow_each_other, seals_chain_what_moved,
-    tenants_are_named, traces_tell_what_became_of_sealed_runs,
+    tenants_are_named, traces_tell_what_became_of_sealed_runs, what_is_to_be_sealed_is_named,
 };
 pub use waiting::{
     everybody_who_waits_is_woken, waiting_ends_at_the_next_commit, waiting_for_the_past_is_over_at_once,
@@ -193,6 +193,7 @@ macro_rules! with_store_rules {
             audit_heads_are_those_of_one_tenant,
             audit_rows_are_chained,
             chains_are_right_under_load,
+            the_audit_log_of_a_tenant_or_a_run_comes_alone,
             the_whole_audit_log_comes_in_pages,
             a_pruned_run_leaves_a_tombstone,
             many_runs_take_many_seals,
@@ -200,6 +201,7 @@ macro_rules! with_store_rules {
             seals_chain_what_moved,
             tenants_are_named,
             traces_tell_what_became_of_sealed_runs,
+            what_is_to_be_sealed_is_named,
             a_grant_is_made_with_its_transition,
             grants_are_listed_in_pages,
             grants_match_tenant_tool_and_time,

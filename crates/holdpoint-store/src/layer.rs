@@ -7,9 +7,10 @@ use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, AuditPage, AuditRow, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage, GrantRow,
-    Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Seal,
-    SealedRun, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition,
+    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
+    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage,
+    Seal, SealedRun, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition,
+    Unsealed,
 };
 
 /// A store around another one. Whatever is not written hands on, so a layer is as long as what it changes.
@@ -47,8 +48,13 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.inner().audit(run).await
     }
 
-    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
-        self.inner().audit_after(after, limit).await
+    async fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
+        self.inner().audit_after(scope, after, limit).await
     }
 
     async fn audit_heads(
@@ -62,6 +68,10 @@ pub trait StoreLayer: Send + Sync + 'static {
 
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
         self.inner().seal(tenant).await
+    }
+
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        self.inner().unsealed().await
     }
 
     async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
@@ -184,8 +194,13 @@ impl<L: StoreLayer> Store for L {
         StoreLayer::audit(self, run).await
     }
 
-    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
-        StoreLayer::audit_after(self, after, limit).await
+    async fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
+        StoreLayer::audit_after(self, scope, after, limit).await
     }
 
     async fn audit_heads(
@@ -199,6 +214,10 @@ impl<L: StoreLayer> Store for L {
 
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
         StoreLayer::seal(self, tenant).await
+    }
+
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        StoreLayer::unsealed(self).await
     }
 
     async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {

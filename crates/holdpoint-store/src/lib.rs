@@ -23,7 +23,8 @@ mod task;
 mod transition;
 
 pub use audit::{
-    AuditPage, AuditRow, AuditedRun, Link, Seal, SealedRun, Tombstone, Trace, first_link, next_link, seal_link,
+    AuditPage, AuditRow, AuditScope, AuditedRun, Link, Seal, SealMark, SealedRun, Tombstone, Trace, Unsealed,
+    first_link, next_link, seal_link,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{CommitError, StoreError, TransitionProblem};

@@ -22,10 +22,10 @@ use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, AuditPage, AuditRow, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask, GrantFilter,
-    GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, Revoked,
-    RunFilter, RunPage, Seal, SealedRun, Store, StoreError, SystemClock, TaskFilter, TaskHead, TaskLease, TaskPage,
-    Tombstone, Topic, Trace, Transition,
+    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release,
+    Revoked, RunFilter, RunPage, Seal, SealedRun, Store, StoreError, SystemClock, TaskFilter, TaskHead, TaskLease,
+    TaskPage, Tombstone, Topic, Trace, Transition, Unsealed,
 };
 use table::{Moved, Table, Wanted};
 
@@ -122,8 +122,13 @@ impl Store for MemoryStore {
         Ok(self.table().audit(run))
     }
 
-    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
-        self.table().audit_after(after, limit.min(DUE_LIMIT_MAX))
+    async fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
+        self.table().audit_after(scope, after, limit.min(DUE_LIMIT_MAX))
     }
 
     async fn audit_heads(
@@ -138,6 +143,10 @@ impl Store for MemoryStore {
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
         let now = self.now();
         Ok(self.table().seal(tenant, now, DUE_LIMIT_MAX))
+    }
+
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        Ok(self.table().unsealed())
     }
 
     async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {

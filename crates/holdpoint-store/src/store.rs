@@ -7,9 +7,9 @@ use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, AuditPage, AuditRow, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage, GrantRow,
-    Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage, Seal,
-    SealedRun, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition,
+    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
+    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage,
+    Seal, SealedRun, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition, Unsealed,
 };
 
 /// How many runs or tasks [`Store::due`] and [`Store::lapsed`] name at most, whatever was asked for.
@@ -67,9 +67,14 @@ pub trait Store: Send + Sync + 'static {
     /// What the transitions of a run left in the audit log, in order. Empty for a run that is not there.
     async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError>;
 
-    /// The audit logs of all runs, run by run and row by row, from after `after`: about `limit` rows and at most
+    /// The audit logs of runs, run by run and row by row, from after `after`: about `limit` rows and at most
     /// [`DUE_LIMIT_MAX`]. Also runs without rows. Each page is as it was at one moment.
-    async fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError>;
+    async fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError>;
 
     /// The heads of the audit chains of a tenant's runs (`None`: of runs without a tenant), in the order of their names,
     /// from after `after`: at most `limit` and at most [`DUE_LIMIT_MAX`]. Only runs that have an audit row.
@@ -84,6 +89,9 @@ pub trait Store: Send + Sync + 'static {
     /// there is nothing more. Of those who seal at the same time each makes its own seal after the other's. Nothing when
     /// nothing moved.
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError>;
+
+    /// The tenants of which something moved since their last seal, in order; `None` first where there are runs without one.
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError>;
 
     /// The seals of a tenant from after this number, in order: at most `limit` and at most [`DUE_LIMIT_MAX`].
     async fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Result<Vec<Seal>, StoreError>;

@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp, ToolName};
 use holdpoint_store::conformance::{self, Fixture};
 use holdpoint_store::{
-    AuditRow, ClaimRequest, CommitError, Fence, GrantFilter, GrantRow, HeadUpdate, LeaseRequest, LeaseState,
-    LeasedTask, ManualClock, MemoryStore, PruneRequest, Record, Release, RunFilter, RunPage, Seal, SealedRun, Store,
-    StoreError, StoreLayer, TaskLease, TaskState, Tombstone, Topic, Trace, Transition, first_link, next_link,
-    seal_link,
+    AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, Fence, GrantFilter, GrantRow, HeadUpdate,
+    LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore, PruneRequest, Record, Release, RunFilter, RunPage,
+    Seal, SealedRun, Store, StoreError, StoreLayer, TaskLease, TaskState, Tombstone, Topic, Trace, Transition,
+    Unsealed, first_link, next_link, seal_link,
 };
 use tokio::sync::watch;
 
@@ -47,6 +47,8 @@ enum Mistake {
     SealsWithoutTheSealBefore,
     ShowsHeadsOfEveryTenant,
     LosesTombstones,
+    ForgetsWhatMoved,
+    PagesOfEveryTenant,
     LosesGrants,
     GrantsToEveryTenant,
     GrantsPastTheirTime,
@@ -187,6 +189,22 @@ impl StoreLayer for BrokenStore {
             seal.link = seal_link(None, (tenant, seal.number, seal.at), &seal.runs);
         }
         Ok(sealed)
+    }
+
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        let mut unsealed = self.inner.unsealed().await?;
+        unsealed.truncate(if self.has(Mistake::ForgetsWhatMoved) { 1 } else { usize::MAX });
+        Ok(unsealed)
+    }
+
+    async fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
+        let scope = if self.has(Mistake::PagesOfEveryTenant) { &AuditScope::All } else { scope };
+        self.inner.audit_after(scope, after, limit).await
     }
 
     async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
@@ -354,6 +372,8 @@ async fn the_suite_finds_every_planted_mistake() {
         ShowsHeadsOfEveryTenant: audit_heads_are_those_of_one_tenant;
         LosesTombstones: a_pruned_run_leaves_a_tombstone, traces_tell_what_became_of_sealed_runs,
             an_audit_log_that_nobody_changed_is_whole;
+        ForgetsWhatMoved: what_is_to_be_sealed_is_named;
+        PagesOfEveryTenant: the_audit_log_of_a_tenant_or_a_run_comes_alone;
         LosesGrants: a_grant_is_made_with_its_transition, grants_are_listed_in_pages;
         GrantsToEveryTenant: grants_match_tenant_tool_and_time;
         GrantsPastTheirTime: grants_match_tenant_tool_and_time;

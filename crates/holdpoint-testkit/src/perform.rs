@@ -102,7 +102,7 @@ impl World {
             Err(error) => return Ok(Outcome::failed(&error)),
         };
         let id = new_run_id();
-        let request = RunRequest::new(spec.input.as_str()).with_context(context(&spec.context)).with_run_id(id.clone());
+        let request = request(spec).with_run_id(id.clone());
         self.arm(&agent);
         let driven = match spec.entry {
             Entry::Plain => Driven::plain(agent.chat(request).await),
@@ -386,10 +386,21 @@ fn context(attributes: &[(String, Value)]) -> Context {
     attributes.iter().fold(Context::new(), |context, (name, value)| context.with(name.as_str(), value.clone()))
 }
 
+fn request(spec: &RunSpec) -> RunRequest {
+    let mut request = RunRequest::new(spec.input.as_str()).with_context(context(&spec.context));
+    if let Some(person) = &spec.by {
+        request = request.by(actor(person));
+    }
+    if let Some(session) = &spec.session {
+        request = request.in_session(session.as_str());
+    }
+    request
+}
+
 fn actor(person: &PersonSpec) -> Actor {
     Actor {
         id: person.id.as_deref().map(Into::into),
         roles: person.roles.iter().map(|role| role.as_str().into()).collect(),
-        tenant: None,
+        tenant: person.tenant.as_deref().map(Into::into),
     }
 }

@@ -1,6 +1,7 @@
 //! A scenario as its file says it.
 
 use holdpoint_core::{ErrorDetail, Parallel, Repeat, ResultOrder, Siblings};
+use holdpoint_policy::RuleSpec;
 use holdpoint_tools::hooks::HookSpec;
 use serde_json::Value;
 
@@ -193,7 +194,7 @@ pub struct RuleEntry {
     /// Its path in the file.
     pub path: String,
     /// The rule, with the keys of `policy.toml`.
-    pub rule: Value,
+    pub rule: RuleSpec,
 }
 
 /// A hook of a scenario.

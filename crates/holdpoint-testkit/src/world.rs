@@ -1,6 +1,6 @@
 //! What a scenario runs in: the store, the clock, the scripted model and tools, and the process that may die.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use holdpoint::{Agent, AgentBuilder, Error, Happening, RunId, RunResult, SigningKey};
 use holdpoint_core::{Decision, FinalTools, ModelStop, Recheck, Usage};
 use holdpoint_model::{ModelCall, ModelReply, ScriptedModel, ScriptedReply};
-use holdpoint_policy::{AuthorizeRequest, Policy, PolicyError, Rules};
+use holdpoint_policy::{AuthorizeRequest, Policy, PolicyError, PolicyVersion, Rules};
 use holdpoint_store::{Clock, ManualClock, Store, StoreError};
 use holdpoint_tools::hooks::{HookConfigError, TimeSource};
 use holdpoint_tools::{Around, Registry, Tool, ToolDefinition};
@@ -249,13 +249,9 @@ pub(crate) fn policy(spec: &PolicySpec) -> Result<Option<Arc<dyn Policy>>, Probl
         PolicySpec::Broken => return Ok(Some(Arc::new(BrokenPolicy))),
         PolicySpec::Rules(entries) => entries,
     };
-    let mut rules = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let problem = |error: serde_json::Error| Problem::new(entry.line, entry.path.clone(), error.to_string());
-        rules.push(serde_json::from_value(entry.rule.clone()).map_err(problem)?);
-    }
+    let rules = entries.iter().map(|entry| entry.rule.clone()).collect();
     match Rules::new(rules) {
-        Ok(rules) => Ok(Some(Arc::new(rules))),
+        Ok(rules) => Ok(Some(Arc::new(ScenarioRules(rules)))),
         Err(error) => Err(rule_problem(&error, entries)),
     }
 }
@@ -267,7 +263,38 @@ fn rule_problem(error: &holdpoint_policy::RulesError, entries: &[crate::scenario
         _ => entries.first(),
     };
     let (line, path) = entry.map_or((0, String::new()), |entry| (entry.line, entry.path.clone()));
-    Problem::new(line, path, error.to_string())
+    let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
+    Problem::new(line, path, format!("{error}{hint}"))
+}
+
+/// Rules that may name tools which a later step brings.
+struct ScenarioRules(Rules);
+
+#[async_trait]
+impl Policy for ScenarioRules {
+    async fn filter(
+        &self,
+        tools: Vec<Arc<ToolDefinition>>,
+        context: &holdpoint::Context,
+    ) -> Result<Vec<Arc<ToolDefinition>>, PolicyError> {
+        self.0.filter(tools, context).await
+    }
+
+    async fn authorize(&self, request: &AuthorizeRequest<'_>) -> Result<Decision, PolicyError> {
+        self.0.authorize(request).await
+    }
+
+    fn needs_history(&self) -> bool {
+        self.0.needs_history()
+    }
+
+    fn version(&self) -> Option<PolicyVersion> {
+        Policy::version(&self.0)
+    }
+
+    fn accepts_context_keys(&self, keys: &BTreeSet<Arc<str>>) -> Result<(), PolicyError> {
+        self.0.accepts_context_keys(keys)
+    }
 }
 
 /// A policy that fails, whatever it is asked.

@@ -1,9 +1,13 @@
 //! A YAML document as a tree that knows its lines and keeps numbers as they were written.
 
+mod read;
+
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
 use crate::error::Problem;
+
+pub(crate) use read::{Misfit, Reading};
 
 /// The largest file that is read.
 pub const SCENARIO_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint_core::{Arguments, Code, RequestedName, ToolName};
+use holdpoint_core::{Arguments, Code, RequestedName, ToolFacts, ToolName};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -28,6 +28,7 @@ pub struct Registry {
 pub struct RegisteredTool {
     tool: Arc<dyn Tool>,
     definition: Arc<ToolDefinition>,
+    facts: ToolFacts,
     schema: Schema,
 }
 
@@ -87,7 +88,8 @@ impl Registry {
         let schema = Schema::compile(&definition.parameters)
             .map_err(|reason| RegistryError::InvalidSchema { name: name.clone(), reason })?;
         self.places.insert(name.as_str().into(), self.tools.len());
-        self.tools.push(Arc::new(RegisteredTool { tool, definition, schema }));
+        let facts = definition.facts();
+        self.tools.push(Arc::new(RegisteredTool { tool, definition, facts, schema }));
         Ok(())
     }
 
@@ -145,6 +147,11 @@ impl RegisteredTool {
     /// What is known of it.
     pub fn definition(&self) -> &Arc<ToolDefinition> {
         &self.definition
+    }
+
+    /// What the core keeps of it.
+    pub fn facts(&self) -> &ToolFacts {
+        &self.facts
     }
 
     /// What runs.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use holdpoint_codec::SigningKey;
 use holdpoint_codec::receipt::ReceiptKey;
-use holdpoint_core::{Message, Role, Settings};
+use holdpoint_core::{Message, Role, Settings, ToolName};
 use holdpoint_model::{Model, TokenCounter, estimate_tokens};
 use holdpoint_policy::{Guarded, Policy};
 use holdpoint_store::{LEASE_MS_MAX, MemoryStore, OwnerId, Store};
@@ -299,6 +299,7 @@ impl<T: Buildable> Builder<T> {
         if self.lease < LEASE_MIN || self.lease > lease_max {
             return Err(Error::config(format!("`lease` must be between {LEASE_MIN:?} and {lease_max:?}")));
         }
+        self.check_policy()?;
         let model = self.model.ok_or_else(|| Error::config("an agent needs a `model`"))?;
         let parts = Parts {
             agent: self.name,
@@ -322,5 +323,14 @@ impl<T: Buildable> Builder<T> {
             lease: self.lease,
         };
         Ok(T::built(Runner { parts: Arc::new(parts) }, self.system_prompt))
+    }
+
+    /// A policy that reads what is not kept, or names what is not registered, would decide otherwise than its author
+    /// believes.
+    fn check_policy(&self) -> Result<(), Error> {
+        let Some(policy) = &self.policy else { return Ok(()) };
+        let tools: Vec<ToolName> = self.registry.tools().map(|tool| tool.name().clone()).collect();
+        let accepts = policy.accepts_context_keys(&self.settings.context_keys);
+        accepts.and_then(|()| policy.accepts_tools(&tools)).map_err(|error| Error::config(error.to_string()))
     }
 }

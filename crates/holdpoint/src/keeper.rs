@@ -1,5 +1,8 @@
-//! Keeps runs going: takes over those whose process died, lets questions expire, asks about lost tasks, and takes the
-//! results that workers delivered. Any number of keepers may look after one store: each thing is done once.
+//! Keeps runs going: takes over those whose process died, lets questions expire, asks about lost tasks, takes the results
+//! that workers delivered, and seals the audit log. Any number of keepers may look after one store: each thing is done
+//! once.
+
+mod sealer;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -14,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::opening::{Opening, Then};
 use crate::{Error, Runner};
+use sealer::Sealer;
 
 /// How many runs a keeper drives at once unless told otherwise.
 const RUNS_MAX: usize = 256;
@@ -23,6 +27,8 @@ const POLL: Duration = Duration::from_secs(1);
 const GAP: Duration = Duration::from_millis(5);
 /// How long it waits for what it drives when it is told to stop.
 const GRACE: Duration = Duration::from_secs(30);
+/// How often it seals the audit logs of tenants whose runs moved.
+const SEAL_EVERY: Duration = Duration::from_secs(60);
 /// How many deadlines, lost tasks and arrivals one look handles.
 const BATCH: usize = 100;
 
@@ -32,12 +38,14 @@ pub struct Keeper {
     runs_max: usize,
     poll: Duration,
     grace: Duration,
+    seal_every: Option<Duration>,
 }
 
 impl Keeper {
     /// Looks after the runs of this runner's agent.
     pub fn new(runner: &Runner) -> Self {
-        Self { runners: vec![runner.clone()], runs_max: RUNS_MAX, poll: POLL, grace: GRACE }
+        let (runners, seal_every) = (vec![runner.clone()], Some(SEAL_EVERY));
+        Self { runners, runs_max: RUNS_MAX, poll: POLL, grace: GRACE, seal_every }
     }
 
     /// Looks after the runs of another agent too. It must use the same store.
@@ -69,9 +77,37 @@ impl Keeper {
         self
     }
 
+    /// How often it seals the audit logs of tenants whose runs moved: every minute by default, and once more when it is
+    /// told to stop. It seals every agent's runs. Several keepers of one store share the work: however many there are, a
+    /// tenant is sealed at most twice in this time.
+    #[must_use]
+    pub fn seal_every(mut self, every: Duration) -> Self {
+        self.seal_every = Some(every.max(GAP));
+        self
+    }
+
+    /// Leaves sealing to others: another keeper, or `holdpoint audit seal`.
+    #[must_use]
+    pub fn seal_never(mut self) -> Self {
+        self.seal_every = None;
+        self
+    }
+
     /// Works until `shutdown` is cancelled.
     pub async fn run(self, shutdown: CancellationToken) {
-        let rounds = Arc::new(Rounds::new(&self));
+        let store = Arc::clone(self.runners[0].store());
+        match self.seal_every.map(|every| Sealer::new(store, every)) {
+            Some(sealer) => {
+                tokio::join!(self.look_after(&shutdown), sealer.run(&shutdown));
+                // What moved until the end, too.
+                sealer.finish(self.grace).await;
+            }
+            None => self.look_after(&shutdown).await,
+        }
+    }
+
+    async fn look_after(&self, shutdown: &CancellationToken) {
+        let rounds = Arc::new(Rounds::new(self));
         let mut woken = rounds.store.watch(Topic::Runs);
         let mut jobs = JoinSet::new();
         let mut out_of_reach = false;

@@ -7,6 +7,7 @@ mod callbacks;
 mod driver;
 mod error;
 mod failpoint;
+mod grants;
 mod instrument;
 mod keeper;
 mod listen;
@@ -15,6 +16,7 @@ mod opening;
 mod parts;
 mod patience;
 mod queue;
+mod recorded;
 mod request;
 mod result;
 mod resume;
@@ -30,11 +32,13 @@ pub use callbacks::{EndedCall, StartedCall};
 pub use error::Error;
 #[doc(hidden)]
 pub use failpoint::{AtFailpoint, Failpoint};
+pub use grants::{ListedGrant, ListedGrants};
 pub use instrument::{Happening, InstrumentSink};
 pub use keeper::Keeper;
 pub use open_store::{MigrateStore, StoreOptions, open_store, open_store_with};
 pub use parts::{Migration, UnsignedImports};
 pub use queue::{Queue, TaskHolder, WorkerFault};
+pub use recorded::{RecordedRun, RecordedRuns};
 pub use request::RunRequest;
 pub use result::{Continuation, Durations, RunResult};
 pub use resume::{Decisions, EditedArguments, Person, Results, ResumeFrom, Verdict};
@@ -46,7 +50,7 @@ pub use worker::Worker;
 pub use holdpoint_codec as codec;
 pub use holdpoint_codec::continuation::Traces;
 pub use holdpoint_codec::receipt::{ReceiptKey, ReceiptKeys};
-pub use holdpoint_codec::{Context, Pending, SigningKey};
+pub use holdpoint_codec::{Context, Pending, RememberRequest, SigningKey};
 pub use holdpoint_core::{
     Actor, Block, CallRecord, Code, Decision, Message, Outcome, Parallel, Repeat, Role, RunId, Settings, Siblings,
     Source, Status, StopReason, ToolResult, Usage,

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use holdpoint_codec::tasks::decode_delivery;
 use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation};
 use holdpoint_core::{
-    Actor, Answer, Answered, Attributes, CallId, Code, Decision, Delivered, GivenAnswer, Input, Rejection, Run, RunId,
-    Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolResult,
+    Actor, Answer, Answered, Attributes, CallId, CallIndex, Code, Decision, Delivered, GivenAnswer, Input, Rejection,
+    Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolResult,
 };
-use holdpoint_policy::{AuthorizeRequest, RunFacts};
+use holdpoint_policy::AuthorizeRequest;
 use holdpoint_store::{DeliveredTask, TaskGuard, TaskState};
 use holdpoint_tools::limit_output;
 
-use crate::driver::{Guards, load_run, try_load_run, understand_edit};
+use crate::driver::{Guards, load_run, run_facts, try_load_run, understand_edit};
 use crate::parts::{Parts, UnsignedImports};
-use crate::resume::Verdict;
+use crate::resume::{Given, Verdict};
 use crate::runner::started;
 use crate::{Decisions, Error, Results, ResumeFrom, RunRequest};
 
@@ -271,7 +271,8 @@ async fn answered(
     (decisions, context): (&Decisions, &Context),
 ) -> Result<Answered, Error> {
     let mut answers = Vec::with_capacity(decisions.verdicts.len());
-    for (call, verdict, digest) in &decisions.verdicts {
+    let now = parts.store.now();
+    for Given { call, verdict, digest, remember } in &decisions.verdicts {
         let shown = digest.or_else(|| shown_digest(found.shown.as_deref(), call));
         let (answer, decision) = match verdict {
             Verdict::Allow => (Answer::Approve, None),
@@ -282,7 +283,8 @@ async fn answered(
             Verdict::AllowEdited(_) if has_expired(parts, &found.seen, call) => (Answer::Approve, None),
             Verdict::AllowEdited(edited) => edit(parts, found, (call, &edited.0, context)).await?,
         };
-        answers.push((call.clone(), GivenAnswer { answer, digest: shown, decision }));
+        let remember = remember.as_ref().map(|remember| remember.said_at(now));
+        answers.push((call.clone(), GivenAnswer { answer, digest: shown, decision, remember }));
     }
     Ok(Answered {
         target: found.target.clone(),
@@ -311,13 +313,14 @@ async fn edit(
     found: &Found,
     (id, text, context): (&CallId, &str, &Context),
 ) -> Result<(Answer, Option<Decision>), Error> {
-    let call = found.seen.calls().iter().find(|call| call.id == *id);
-    let Some(facts) = call.and_then(|call| call.tool.as_ref()) else {
+    let index = found.seen.calls().iter().position(|call| call.id == *id);
+    let index = CallIndex::from_usize(index.unwrap_or(usize::MAX));
+    let Some(facts) = found.seen.call(index).and_then(|call| call.tool.as_ref()) else {
         return Err(Rejection::Call { call: id.clone(), code: Code::UnknownToolCall }.into());
     };
     let arguments =
         understand_edit(id, text, (&facts.name, parts.registry.find(facts.name.as_str()).map(|tool| &**tool)))?;
-    let run = RunFacts::new(found.seen.id().clone(), found.seen.turn());
+    let run = run_facts(parts, &found.seen, (index, &[]));
     let context = context.clone().with_run_id(run.run.clone());
     let request = AuthorizeRequest { tool: &facts.name, arguments: &arguments, context: &context, run: &run };
     let (decision, _) = parts.policy.authorize(&request).await;

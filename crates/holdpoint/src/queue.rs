@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use holdpoint_codec::tasks::encode_delivery;
 use holdpoint_core::{
-    AfterLoss, Attempt, Decision, Input, LossCause, Outcome, Rejection, Settlement, Source, TaskLate, TaskLost,
-    TaskRevoked, ToolResult, task_loss,
+    AfterLoss, Attempt, Decision, Input, LossCause, Outcome, Refit, Rejection, Settlement, Source, TaskLate, TaskLost,
+    TaskRevoked, ToolChanged, ToolFacts, ToolResult, task_loss,
 };
 use holdpoint_store::{LeaseRequest, LeaseState, LeasedTask, Release, Store, TaskHead, TaskLease, TaskState};
 use holdpoint_tools::limit_output;
@@ -174,13 +174,28 @@ impl Queue {
         self.tell(QueueFinding { run, input: Input::TaskLost(lost), guards, then }).await
     }
 
-    /// Policy said no when the worker was about to start. A run that is driven right now hears of it when it pauses.
+    /// Policy said no when the worker was about to start.
     pub(crate) async fn revoke(&self, leased: &LeasedTask, decision: Decision) -> Result<(), Error> {
         let TaskHead { key, attempts, state, .. } = &leased.task;
-        let TaskState::Leased { worker, fence, since, .. } = state else { return Err(Rejection::LeaseLost.into()) };
+        let TaskState::Leased { worker, since, .. } = state else { return Err(Rejection::LeaseLost.into()) };
         let (turn, call, worker) = (key.turn, key.index, Arc::clone(worker));
         let input = Input::TaskRevoked(TaskRevoked { turn, call, attempt: *attempts, worker, since: *since, decision });
-        let guards = Guards::leased((turn, call), *fence);
+        self.unstarted(leased, input).await
+    }
+
+    /// The tool was another one when the worker was about to start.
+    pub(crate) async fn changed(&self, leased: &LeasedTask, (tool, refit): (ToolFacts, Refit)) -> Result<(), Error> {
+        let TaskHead { key, attempts, .. } = &leased.task;
+        let task = Some((key.turn, *attempts));
+        let input = Input::ToolChanged(Box::new(ToolChanged { call: key.index, task, tool, refit }));
+        self.unstarted(leased, input).await
+    }
+
+    /// Tells the run why a task was not started. One that is driven right now hears of it when it pauses.
+    async fn unstarted(&self, leased: &LeasedTask, input: Input) -> Result<(), Error> {
+        let TaskHead { key, state, .. } = &leased.task;
+        let TaskState::Leased { fence, .. } = state else { return Err(Rejection::LeaseLost.into()) };
+        let guards = Guards::leased((key.turn, key.index), *fence);
         let finding = QueueFinding { run: key.run.clone(), input, guards, then: Then::Leave };
         let mut patience = Patience::new();
         loop {

@@ -12,6 +12,7 @@ pub struct RunRequest {
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) system_prompt: Option<Arc<str>>,
     pub(crate) context: Context,
+    pub(crate) session: Option<Arc<str>>,
 }
 
 impl RunRequest {
@@ -58,6 +59,13 @@ impl RunRequest {
     #[must_use]
     pub fn by(mut self, actor: Actor) -> Self {
         self.context = self.context.by(actor);
+        self
+    }
+
+    /// The session that the run belongs to: grants may reach over all its runs.
+    #[must_use]
+    pub fn in_session(mut self, session: impl Into<Arc<str>>) -> Self {
+        self.session = Some(session.into());
         self
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint_codec::{Context, result_from_short};
+use holdpoint_codec::{Context, RememberRequest, result_from_short};
 use holdpoint_core::{Actor, BatchId, CallId, Code, ContinuationId, Digest, Missing, Rejection, RunId, ToolResult};
 use serde::Deserialize;
 use serde_json::Value;
@@ -156,10 +156,19 @@ impl From<bool> for Verdict {
     }
 }
 
+/// One decision, what it is bound to, and what is to be remembered of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) call: CallId,
+    pub(crate) verdict: Verdict,
+    pub(crate) digest: Option<Digest>,
+    pub(crate) remember: Option<RememberRequest>,
+}
+
 /// Decisions for a resume after a confirmation.
 #[derive(Clone, Debug)]
 pub struct Decisions {
-    pub(crate) verdicts: Vec<(CallId, Verdict, Option<Digest>)>,
+    pub(crate) verdicts: Vec<Given>,
     pub(crate) actor: Actor,
     pub(crate) missing: Missing,
     pub(crate) context: Context,
@@ -180,7 +189,7 @@ impl Decisions {
     /// Adds a decision.
     #[must_use]
     pub fn decide(mut self, call: impl Into<CallId>, verdict: impl Into<Verdict>) -> Self {
-        self.verdicts.push((call.into(), verdict.into(), None));
+        self.verdicts.push(Given { call: call.into(), verdict: verdict.into(), digest: None, remember: None });
         self
     }
 
@@ -218,7 +227,16 @@ impl Decisions {
     #[must_use]
     pub fn shown(mut self, digest: Digest) -> Self {
         if let Some(last) = self.verdicts.last_mut() {
-            last.2 = Some(digest);
+            last.digest = Some(digest);
+        }
+        self
+    }
+
+    /// Lets the last decision, which must allow its call, count for calls that are yet to come: a grant.
+    #[must_use]
+    pub fn remember(mut self, request: RememberRequest) -> Self {
+        if let Some(last) = self.verdicts.last_mut() {
+            last.remember = Some(request);
         }
         self
     }
@@ -250,7 +268,8 @@ impl Decisions {
     }
 
     /// Reads a JSON object of call ids and decisions: `"allow"`, `"deny"`, `true`, `false`, `{"allow": {"arguments": …}}`,
-    /// `{"deny": REASON}`, `{"answer": RESULT}`, `{"happened": RESULT}`.
+    /// `{"deny": REASON}`, `{"answer": RESULT}`, `{"happened": RESULT}`. Beside or instead of `arguments`, `allow` may have
+    /// `remember`: see [`RememberRequest::from_json`].
     ///
     /// # Errors
     /// `invalid_decision` for anything else, naming the call.
@@ -258,8 +277,12 @@ impl Decisions {
         let entries = value.as_object().ok_or_else(|| not_accepted("decisions", Code::InvalidDecision))?;
         let mut decisions = Self::new();
         for (call, value) in entries {
-            let verdict = verdict_from_json(value).ok_or_else(|| not_accepted(call, Code::InvalidDecision))?;
+            let (verdict, remember) =
+                verdict_from_json(value).ok_or_else(|| not_accepted(call, Code::InvalidDecision))?;
             decisions = decisions.decide(call.as_str(), verdict);
+            if let Some(remember) = remember {
+                decisions = decisions.remember(remember);
+            }
         }
         Ok(decisions)
     }
@@ -269,7 +292,31 @@ fn not_accepted(call: &str, code: Code) -> Error {
     Error::Rejected(Rejection::Call { call: CallId::new(call), code })
 }
 
-fn verdict_from_json(value: &Value) -> Option<Verdict> {
+fn verdict_from_json(value: &Value) -> Option<(Verdict, Option<RememberRequest>)> {
+    match value {
+        Value::Object(entries) if entries.len() == 1 => match entries.get("allow") {
+            Some(Value::Object(how)) => allowed_from_json(how),
+            Some(_) | None => plain_verdict(value).map(|verdict| (verdict, None)),
+        },
+        value => plain_verdict(value).map(|verdict| (verdict, None)),
+    }
+}
+
+/// How a call is allowed: with other arguments, for other calls too, or both.
+fn allowed_from_json(how: &serde_json::Map<String, Value>) -> Option<(Verdict, Option<RememberRequest>)> {
+    let known = |name: &String| matches!(name.as_str(), "arguments" | "remember");
+    if how.is_empty() || !how.keys().all(known) {
+        return None;
+    }
+    let verdict = how.get("arguments").map_or(Verdict::Allow, |arguments| Verdict::AllowEdited(arguments.into()));
+    let remember = match how.get("remember") {
+        None | Some(Value::Bool(false)) => None,
+        Some(asked) => Some(RememberRequest::from_json(asked)?),
+    };
+    Some((verdict, remember))
+}
+
+fn plain_verdict(value: &Value) -> Option<Verdict> {
     match value {
         Value::Bool(allow) => Some((*allow).into()),
         Value::String(word) if word == "allow" => Some(Verdict::Allow),
@@ -277,9 +324,6 @@ fn verdict_from_json(value: &Value) -> Option<Verdict> {
         Value::Object(entries) if entries.len() == 1 => {
             let (word, value) = entries.iter().next()?;
             match (word.as_str(), value) {
-                ("allow", Value::Object(how)) if how.len() == 1 => {
-                    how.get("arguments").map(|arguments| Verdict::AllowEdited(arguments.into()))
-                }
                 ("deny", Value::String(reason)) => Some(Verdict::Deny(Some(reason.as_str().into()))),
                 ("answer", result) => Some(Verdict::Answer(Arc::new(result_from_short(result).ok()?))),
                 ("happened", result) => Some(Verdict::Happened(Arc::new(result_from_short(result).ok()?))),

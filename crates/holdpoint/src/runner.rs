@@ -319,6 +319,7 @@ pub(crate) fn started(parts: &Parts, request: &RunRequest) -> Result<Started, Er
         system_prompt: request.system_prompt.clone(),
         messages: request.messages.clone(),
         actor: request.context.actor().clone(),
+        session: request.session.clone(),
     })
 }
 

@@ -15,6 +15,7 @@ use crate::{Agent, Decisions, Error, Results, ResumeFrom, RunRequest, RunResult}
 #[derive(Clone, Debug)]
 pub struct Session {
     agent: Agent,
+    id: Arc<str>,
     state: Arc<Mutex<State>>,
 }
 
@@ -35,12 +36,25 @@ enum Activity {
 
 impl Session {
     pub(crate) fn new(agent: Agent, history: Vec<Arc<Message>>) -> Self {
-        Self { agent, state: Arc::new(Mutex::new(State { history, activity: Activity::Idle })) }
+        let id = crate::opening::new_run_id().as_str().into();
+        Self { agent, id, state: Arc::new(Mutex::new(State { history, activity: Activity::Idle })) }
     }
 
     /// A conversation that starts from a given history.
     pub fn from_history(agent: &Agent, history: impl IntoIterator<Item = Arc<Message>>) -> Self {
         Self::new(agent.clone(), history.into_iter().collect())
+    }
+
+    /// The same conversation under a name of your own, from its next run on. By default one is made.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.id = id.into();
+        self
+    }
+
+    /// Its name: what grants for a session are bound to.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// The conversation so far.
@@ -183,6 +197,7 @@ impl Session {
         }
         let id = request.run_id.clone().unwrap_or_else(crate::opening::new_run_id);
         let request = self.agent.request(request).after(closed(&state.history)).with_run_id(id.clone());
+        let request = request.in_session(Arc::clone(&self.id));
         state.activity = Activity::Running;
         Ok(Started { opening: Opening::Run(Box::new(request)), run: Some(id), before: Activity::Idle })
     }

@@ -7,7 +7,7 @@ use holdpoint_core::{
     Settlement, Stage, StopReason, Turn,
 };
 
-use super::{AuditedCall, Entry, Said};
+use super::{AuditedCall, Entry, Said, Shadowed};
 use crate::arguments::idempotency_key;
 
 /// What the events of a step say, in order. `run` is the run after all of them.
@@ -54,7 +54,22 @@ impl Step<'_> {
             Event::Imported(snapshot) => {
                 Entry { actor: Some(snapshot.actor.clone()), agent: snapshot.agent.clone(), ..named() }
             }
-            Event::CallDecided { call, stage, decision, .. } => decided(about(call), *stage, decision),
+            Event::CallDecided { call, stage, decision, shadow, .. } => {
+                let shadow = shadow.as_deref().map(shadowed);
+                Entry { shadow, ..decided(about(call), *stage, decision) }
+            }
+            Event::GrantGiven { call, grant } => Entry {
+                actor: Some(grant.actor.clone()),
+                grant: Some(grant.id.clone()),
+                digest: grant.digest,
+                ..about(call)
+            },
+            Event::GrantUsed { call, grant, actor, .. } => {
+                Entry { actor: Some(actor.clone()), grant: Some(grant.clone()), ..about(call) }
+            }
+            Event::GrantRevoked { grant, actor, .. } => {
+                Entry { actor: Some(actor.clone()), grant: Some(grant.clone()), ..named() }
+            }
             Event::CallAnswered(answered) => self.answered(about(&answered.call), answered),
             Event::CallExpired { call } => Entry { outcome: Some(Outcome::Expired), ..about(call) },
             Event::ToolStarted { call, attempt, .. } | Event::CallDeferred { call, attempt, .. } => Entry {
@@ -71,7 +86,9 @@ impl Step<'_> {
             Event::EvidenceGiven { call, attempt, worker, .. } => {
                 Entry { attempt: Some(*attempt), worker: Some(Arc::clone(worker)), ..about(call) }
             }
-            Event::CallRequeued { call } | Event::HookFailed { call, .. } => about(call),
+            Event::CallRequeued { call } | Event::HookFailed { call, .. } | Event::ToolChanged { call, .. } => {
+                about(call)
+            }
             Event::Cancelled { actor, reason } => {
                 Entry { actor: Some(actor.clone()), reason: reason.clone(), ..named() }
             }
@@ -116,6 +133,7 @@ impl Step<'_> {
             said: Some(said),
             policy: answered.decision.as_ref().map(verdict),
             rule: answered.decision.as_ref().and_then(|decision| decision.ground().rule.clone()),
+            policy_version: answered.decision.as_ref().and_then(|decision| decision.ground().policy.clone()),
             reason,
             digest: answered.digest.or(known),
             edited_digest: edited,
@@ -147,7 +165,13 @@ impl Step<'_> {
 fn decided(about: Entry, stage: Stage, decision: &Decision) -> Entry {
     let ground = decision.ground();
     let (rule, reason) = (ground.rule.clone(), ground.reason.clone());
-    Entry { stage: Some(stage), said: Some(verdict(decision)), rule, reason, ..about }
+    let policy_version = ground.policy.clone();
+    Entry { stage: Some(stage), said: Some(verdict(decision)), rule, reason, policy_version, ..about }
+}
+
+fn shadowed(decision: &Decision) -> Shadowed {
+    let ground = decision.ground();
+    Shadowed { said: verdict(decision), rule: ground.rule.clone(), policy_version: ground.policy.clone() }
 }
 
 fn verdict(decision: &Decision) -> Said {

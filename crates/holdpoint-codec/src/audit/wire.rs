@@ -1,11 +1,11 @@
 //! The fields of an audit document. What is absent does not belong to the entry.
 
 use holdpoint_core::{
-    Attempt, CallId, CallIndex, Code, DoubtCause, IdempotencyKey, Outcome, Source, Stage, ToolName, Turn,
+    Attempt, CallId, CallIndex, Code, DoubtCause, GrantId, IdempotencyKey, Outcome, Source, Stage, ToolName, Turn,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Audit, AuditedCall, Entry, Said, VERSION};
+use super::{Audit, AuditedCall, Entry, Said, Shadowed, VERSION};
 use crate::read::Versioned;
 use crate::wire::{ActorWire, DigestText, Fault, Moment, Name, Text, Wire, all_core, all_of};
 
@@ -40,6 +40,12 @@ pub(super) struct EntryWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy_version: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shadow: Option<ShadowWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grant_id: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     actor: Option<ActorWire>,
@@ -67,6 +73,34 @@ pub(super) struct EntryWire {
     stop: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<Text>,
+}
+
+/// What a policy would have decided that is not enforced.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShadowWire {
+    decision: Name<Said>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy_version: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<Text>,
+}
+
+impl Wire for ShadowWire {
+    type Core = Shadowed;
+
+    fn of(shadow: &Shadowed) -> Self {
+        Self {
+            decision: Name(shadow.said),
+            policy_version: shadow.policy_version.as_ref().map(Text::share),
+            rule: shadow.rule.as_ref().map(Text::share),
+        }
+    }
+
+    fn core(self) -> Result<Shadowed, Fault> {
+        let text = |text: Option<Text>| text.map(|text| text.0);
+        Ok(Shadowed { said: self.decision.0, rule: text(self.rule), policy_version: text(self.policy_version) })
+    }
 }
 
 impl Versioned for AuditWire {
@@ -103,6 +137,9 @@ impl Wire for EntryWire {
             decision: entry.said.map(Name),
             policy: entry.policy.map(Name),
             rule: entry.rule.as_ref().map(Text::share),
+            policy_version: entry.policy_version.as_ref().map(Text::share),
+            shadow: entry.shadow.as_ref().map(ShadowWire::of),
+            grant_id: entry.grant.as_ref().map(|grant| Text::new(grant.as_str())),
             reason: entry.reason.as_ref().map(Text::share),
             actor: entry.actor.as_ref().map(ActorWire::of),
             worker: entry.worker.as_ref().map(Text::share),
@@ -142,6 +179,9 @@ impl Wire for EntryWire {
             said: self.decision.map(|name| name.0),
             policy: self.policy.map(|name| name.0),
             rule: self.rule.map(|text| text.0),
+            policy_version: self.policy_version.map(|text| text.0),
+            shadow: self.shadow.map(Wire::core).transpose().map_err(|fault| fault.within("shadow"))?,
+            grant: self.grant_id.map(|text| GrantId::new(text.0)),
             reason: self.reason.map(|text| text.0),
             digest: self.digest.map(|digest| digest.0),
             edited_digest: self.edited_digest.map(|digest| digest.0),

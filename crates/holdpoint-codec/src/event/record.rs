@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::VERSION;
 use crate::read::Versioned;
 use crate::wire::{
-    ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, Members, MessageWire, Name, OpeningWire, RecordWire,
-    ResultWire, SettingsWire, SettlementWire, SnapshotWire, Text, UsageWire, is_default,
+    ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, GrantWire, Members, MessageWire, Name, OpeningWire,
+    RecordWire, ResultWire, SettingsWire, SettlementWire, SnapshotWire, Text, ToolWire, UsageWire, is_default,
 };
 
 /// A stored event.
@@ -45,6 +45,17 @@ pub(super) struct Record {
     pub(super) stage: Option<Name<Stage>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) decision: Option<DecisionWire>,
+    /// What a policy that is only being tried would have decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shadow: Option<DecisionWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) grant: Option<GrantWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) grant_id: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tool: Option<ToolWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) session: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<AnswerWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,6 +128,11 @@ impl Record {
             result: None,
             stage: None,
             decision: None,
+            shadow: None,
+            grant: None,
+            grant_id: None,
+            tool: None,
+            session: None,
             answer: None,
             digest: None,
             actor: ActorWire::default(),

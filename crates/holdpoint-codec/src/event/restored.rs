@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, DoubtCause, Epoch, Event, Message, MessageCompleted,
-    ModelStop, PauseNumber, PauseReason, RunStarted, Stage, StopReason, Timestamp, Turn,
+    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, DoubtCause, Epoch, Event, GrantId, Message,
+    MessageCompleted, ModelStop, PauseNumber, PauseReason, RunStarted, Stage, StopReason, Timestamp, Turn,
 };
 
 use super::record::Record;
@@ -27,8 +27,14 @@ impl Record {
                 stage: self.stage.map_or(Stage::Policy, |name| name.0),
                 at: self.at()?,
                 decision: need(self.decision, "decision")?.core().map_err(|fault| fault.within("decision"))?,
+                shadow: self.shadow.map(Wire::core).transpose().map_err(|fault| fault.within("shadow"))?.map(Box::new),
             },
             "call_answered" => Event::CallAnswered(Box::new(self.call_answered()?)),
+            "grant_given" | "grant_used" | "grant_revoked" => return self.grant(),
+            "tool_changed" => Event::ToolChanged {
+                call: self.call()?,
+                tool: need(self.tool, "tool")?.core().map_err(|fault| fault.within("tool"))?,
+            },
             "call_expired" => Event::CallExpired { call: self.call()? },
             "call_requeued" => Event::CallRequeued { call: self.call()? },
             "call_doubted" => {
@@ -50,6 +56,22 @@ impl Record {
             "retried" => Event::Retried,
             _ => return self.ending(),
         })
+    }
+
+    /// The events about what people said of calls that are yet to come.
+    fn grant(self) -> Result<Event, Fault> {
+        if self.event == "grant_given" {
+            let call = self.call()?;
+            let grant = need(self.grant, "grant")?.core().map_err(|fault| fault.within("grant"))?;
+            return Ok(Event::GrantGiven { call, grant: Arc::new(grant) });
+        }
+        let (at, call) = (self.at()?, self.call);
+        let grant = GrantId::new(need(self.grant_id, "grant_id")?.0);
+        let actor = self.actor.core().map_err(|fault| fault.within("actor"))?;
+        if self.event == "grant_revoked" {
+            return Ok(Event::GrantRevoked { grant, actor, at });
+        }
+        Ok(Event::GrantUsed { call: CallIndex(need(call, "call")?), grant, actor, at })
     }
 
     /// The events about a call that somebody outside does.
@@ -102,6 +124,7 @@ impl Record {
             model: self.model.map(|text| text.0),
             messages: all_core(self.messages, "messages")?.into_iter().map(Arc::new).collect(),
             actor: self.actor.core().map_err(|fault| fault.within("actor"))?,
+            session: self.session.map(|text| text.0),
         })
     }
 

@@ -1,14 +1,14 @@
 //! From an event to its record.
 
 use holdpoint_core::{
-    CallAnswered, CallIndex, Completeness, DoubtCause, Event, Message, MessageCompleted, ModelStop, RunStarted,
-    StopReason,
+    Actor, CallAnswered, CallIndex, Completeness, Decision, DoubtCause, Event, Message, MessageCompleted, ModelStop,
+    RunStarted, Stage, StopReason, Timestamp,
 };
 
 use super::record::Record;
 use crate::wire::{
-    ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, Members, MessageWire, Name, OpeningWire, ResultWire,
-    SettingsWire, SettlementWire, SnapshotWire, Text, UsageWire, Wire, all_of,
+    ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, GrantWire, Members, MessageWire, Name, OpeningWire,
+    ResultWire, SettingsWire, SettlementWire, SnapshotWire, Text, ToolWire, UsageWire, Wire, all_of,
 };
 
 impl Record {
@@ -21,13 +21,19 @@ impl Record {
             Event::Imported(snapshot) => Record { snapshot: Some(Box::new(SnapshotWire::of(snapshot))), ..empty },
             Event::TurnStarted { turn } => Record { turn: Some(turn.0), ..empty },
             Event::MessageCompleted(completed) => message_record(empty, completed),
-            Event::CallDecided { call, stage, decision, at } => Record {
-                stage: (*stage != holdpoint_core::Stage::Policy).then_some(Name(*stage)),
-                decision: Some(DecisionWire::of(decision)),
-                at: Some(at.0),
-                ..about(call)
-            },
+            Event::CallDecided { call, stage, decision, shadow, at } => {
+                let shadow = shadow.as_deref().map(DecisionWire::of);
+                Record { shadow, at: Some(at.0), ..decided(about(call), *stage, decision) }
+            }
             Event::CallAnswered(answered) => answered_record(about(&answered.call), answered),
+            Event::GrantGiven { call, grant } => Record { grant: Some(GrantWire::of(grant)), ..about(call) },
+            Event::GrantUsed { call, grant, actor, at } => {
+                Record { grant_id: Some(Text::new(grant.as_str())), ..acted(about(call), actor, *at) }
+            }
+            Event::GrantRevoked { grant, actor, at } => {
+                Record { grant_id: Some(Text::new(grant.as_str())), ..acted(empty, actor, *at) }
+            }
+            Event::ToolChanged { call, tool } => Record { tool: Some(ToolWire::of(tool)), ..about(call) },
             Event::CallExpired { call } | Event::CallRequeued { call } => about(call),
             Event::CallDoubted { call, cause } => {
                 Record { cause: (*cause != DoubtCause::Crashed).then_some(Name(*cause)), ..about(call) }
@@ -78,6 +84,16 @@ impl Record {
     }
 }
 
+fn decided(record: Record, stage: Stage, decision: &Decision) -> Record {
+    let stage = (stage != Stage::Policy).then_some(Name(stage));
+    Record { stage, decision: Some(DecisionWire::of(decision)), ..record }
+}
+
+/// Who did it, and when.
+fn acted(record: Record, actor: &Actor, at: Timestamp) -> Record {
+    Record { actor: ActorWire::of(actor), at: Some(at.0), ..record }
+}
+
 fn started_record(empty: Record, started: &RunStarted) -> Record {
     Record {
         settings: SettingsWire::of(&started.settings),
@@ -86,6 +102,7 @@ fn started_record(empty: Record, started: &RunStarted) -> Record {
         model: started.model.as_ref().map(Text::share),
         messages: started.messages.iter().map(|message| MessageWire::of(message)).collect(),
         actor: ActorWire::of(&started.actor),
+        session: started.session.as_ref().map(Text::share),
         at: Some(started.at.0),
         ..empty
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Arguments, Attempt, BatchId, CallId, CallIndex, CallState, Repeat, RequestedName, Run, RunId, Settings,
-    Settlement, Timestamp, ToolName, Turn,
+    Settlement, Timestamp, ToolFacts, ToolName, Turn,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,8 @@ pub struct StoredTask {
     pub batch: BatchId,
     /// The call. Its attempt is the first of this task: the queue counts on from there.
     pub task: Task,
-    /// Whether it may be started again in doubt.
-    pub repeat: Repeat,
+    /// What the tool was when the call was handed out.
+    pub tool: ToolFacts,
     /// What the run stored of its context, and who started it.
     pub context: Context,
     /// The settings of the run: limits and whether policy is asked again.
@@ -61,6 +61,8 @@ struct StoredWire {
     deadline: Option<i64>,
     #[serde(default, skip_serializing_if = "is_never")]
     repeat: Name<Repeat>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     receipt: Option<Text>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -102,6 +104,7 @@ pub fn encode_task(run: &Run, index: CallIndex, receipts: Option<ReceiptMaker<'_
         attempt: task.attempt.0,
         deadline: task.deadline.map(|at| at.0),
         repeat: Name(facts.repeat),
+        schema: facts.schema.as_ref().map(Text::share),
         receipt: receipts.and_then(|maker| maker.token(run, index)).map(Text),
         actor: ActorWire::of(run.actor()),
         context: Members(run.context().clone()),
@@ -130,6 +133,12 @@ impl StoredWire {
         let digest = digest_of(tool.as_str(), self.arguments.as_str());
         let arguments = Arguments::from_canonical(self.arguments.as_str(), digest);
         let actor: Actor = self.actor.core().map_err(|fault| fault.within("actor"))?;
+        let facts = ToolFacts {
+            name: ToolName::new(Arc::clone(&tool.0)),
+            repeat: self.repeat.0,
+            source: Arc::clone(&self.source.0),
+            schema: self.schema.map(|text| text.0),
+        };
         let task = Task {
             id: task_id(&batch, index).into(),
             index,
@@ -150,7 +159,7 @@ impl StoredWire {
             turn,
             batch,
             task,
-            repeat: self.repeat.0,
+            tool: facts,
             settings: Arc::new(self.settings.core().map_err(|fault| fault.within("settings"))?),
         })
     }

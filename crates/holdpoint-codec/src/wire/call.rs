@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Asked, Attempt, Call, CallArguments, CallId, CallIndex, CallOpening, CallRecord, CallState, Code, MessageCall,
-    Outcome, Progress, Repeat, RequestedName, Source, Timestamp, ToolFacts, ToolName, Turn, Usage,
+    Asked, Attempt, Call, CallArguments, CallId, CallIndex, CallOpening, CallRecord, CallState, Code, FourEyes,
+    MessageCall, Outcome, Progress, Repeat, RequestedName, Source, Terms, Timestamp, ToolFacts, ToolName, Turn, Usage,
 };
 use serde::{Deserialize, Serialize};
 
-use super::decision::{QuestionWire, texts_core, texts_of};
+use super::decision::{QuestionWire, four_eyes_core, texts_core, texts_of};
 use super::message::ArgumentParts;
 use super::names::Named;
 use super::{
@@ -25,6 +25,7 @@ struct ToolParts {
     tool: Option<Text>,
     repeat: Option<Name<Repeat>>,
     source: Option<Text>,
+    schema: Option<Text>,
     unregistered: bool,
 }
 
@@ -35,6 +36,7 @@ impl ToolParts {
             tool: (facts.name.as_str() != requested).then(|| Text::new(facts.name.as_str())),
             repeat: (facts.repeat != Repeat::Never).then_some(Name(facts.repeat)),
             source: (&*facts.source != NATIVE).then(|| Text::share(&facts.source)),
+            schema: facts.schema.as_ref().map(Text::share),
             unregistered: false,
         }
     }
@@ -51,6 +53,7 @@ impl ToolParts {
             name: ToolName::new(self.tool.map_or_else(|| requested.into(), |text| text.0)),
             repeat: self.repeat.map_or(Repeat::Never, |name| name.0),
             source: self.source.map_or_else(|| NATIVE.into(), |text| text.0),
+            schema: self.schema.map(|text| text.0),
         }))
     }
 }
@@ -60,6 +63,8 @@ impl ToolParts {
 pub(crate) struct OpeningWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     repeat: Option<Name<Repeat>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     settled: Option<SettlementWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,15 +77,15 @@ pub(crate) struct OpeningWire {
 
 impl OpeningWire {
     pub(crate) fn of(opening: &CallOpening, requested: &str) -> Self {
-        let ToolParts { tool, repeat, source, unregistered } = ToolParts::of(opening.tool.as_ref(), requested);
+        let ToolParts { tool, repeat, source, schema, unregistered } = ToolParts::of(opening.tool.as_ref(), requested);
         let settled = opening.settled.as_ref().map(SettlementWire::of);
-        Self { repeat, settled, source, tool, unregistered }
+        Self { repeat, schema, settled, source, tool, unregistered }
     }
 
     pub(crate) fn core(self, requested: &str) -> Result<CallOpening, Fault> {
-        let Self { repeat, settled, source, tool, unregistered } = self;
+        let Self { repeat, schema, settled, source, tool, unregistered } = self;
         Ok(CallOpening {
-            tool: ToolParts { tool, repeat, source, unregistered }.core(requested)?,
+            tool: ToolParts { tool, repeat, source, schema, unregistered }.core(requested)?,
             settled: settled.map(Wire::core).transpose().map_err(|fault| fault.within("settled"))?,
         })
     }
@@ -111,17 +116,27 @@ pub(crate) struct CallStateWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dropped_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_in_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    four_eyes: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     provider_id: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     question: Option<QuestionWire>,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    quorum: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     rechecked: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     repeat: Option<Name<Repeat>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) settled: Option<SettlementWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,7 +226,10 @@ impl CallStateWire {
         let told = told.filter(|said| said.provider_id == call.provider_id);
         let unedited = told.is_some_and(|said| same_arguments(&said.arguments, &call.arguments));
         let parts = if unedited { ArgumentParts::default() } else { ArgumentParts::of(&call.arguments, covered) };
-        let ToolParts { tool, repeat, source, unregistered } = ToolParts::of(call.tool.as_ref(), requested);
+        let ToolParts { tool, repeat, source, schema, unregistered } = ToolParts::of(call.tool.as_ref(), requested);
+        // An open question has its own, unless it is about a doubt.
+        let own = call.question().is_some_and(|question| question.doubt.is_none());
+        let terms = if own { Terms::default() } else { call.terms.clone() };
         let (state, attempt, started_at) = match &call.state {
             CallState::Proposed => (StateName::Proposed, None, None),
             CallState::AwaitingApproval(_) => (StateName::AwaitingApproval, None, None),
@@ -222,8 +240,7 @@ impl CallStateWire {
         };
         Self {
             approvals: all_of(&call.approvals),
-            // An open question has them already.
-            approvers: if call.question().is_some() { Vec::new() } else { texts_of(&call.approvers) },
+            approvers: texts_of(&terms.approvers),
             arguments: parts.arguments,
             asked: (call.asked != Asked::No).then_some(Name(call.asked)),
             attempt: attempt.filter(|attempt| *attempt != call.attempts).map(|attempt| attempt.0),
@@ -232,12 +249,17 @@ impl CallStateWire {
             deferred: call.deferred,
             digest: parts.digest,
             dropped_bytes: parts.dropped_bytes,
+            expires_in_ms: terms.expires_in_ms,
+            four_eyes: terms.four_eyes == FourEyes::On,
             id: told.is_none().then(|| Text::new(call.id.as_str())),
             name: told.is_none().then(|| Text::new(requested)),
+            policy: call.policy.as_ref().map(Text::share),
             provider_id: call.provider_id.as_ref().filter(|_| told.is_none()).map(Text::share),
             question: call.question().map(QuestionWire::of),
+            quorum: terms.quorum,
             rechecked: call.rechecked,
             repeat,
+            schema,
             settled: call.settlement().map(SettlementWire::of),
             source,
             started_at_us: started_at.map(|at| at.0),
@@ -260,13 +282,18 @@ impl CallStateWire {
             (None, _, _) => return Err(Fault::at("id")),
         };
         let state = self.take_state()?;
-        let Self { repeat, source, unregistered, arguments, digest, dropped_bytes, unusable, .. } = self;
-        let tool = ToolParts { tool: self.tool, repeat, source, unregistered }.core(name.as_str())?;
+        let Self { repeat, source, schema, unregistered, arguments, digest, dropped_bytes, unusable, .. } = self;
+        let tool = ToolParts { tool: self.tool, repeat, source, schema, unregistered }.core(name.as_str())?;
         let covered = tool.as_ref().map_or(name.as_str(), |facts| facts.name.as_str());
         let edited = ArgumentParts { arguments, digest, dropped_bytes, unusable }.core(covered)?;
-        let approvers = match &state {
-            CallState::AwaitingApproval(question) => question.terms.approvers.clone(),
-            _ => texts_core(self.approvers),
+        let terms = match &state {
+            CallState::AwaitingApproval(question) if question.doubt.is_none() => question.terms.clone(),
+            _ => Terms {
+                approvers: texts_core(self.approvers),
+                quorum: self.quorum,
+                expires_in_ms: self.expires_in_ms,
+                four_eyes: four_eyes_core(self.four_eyes),
+            },
         };
         let told = || said.map(|said| said.arguments.clone()).ok_or_else(|| Fault::at("arguments"));
         let arguments = edited.map_or_else(told, Ok)?;
@@ -279,7 +306,8 @@ impl CallStateWire {
             state,
             attempts: Attempt(self.attempts),
             asked: self.asked.map_or(Asked::No, |name| name.0),
-            approvers,
+            terms,
+            policy: self.policy.map(|text| text.0),
             approvals: all_core(self.approvals, "approvals")?,
             deferred: self.deferred,
             rechecked: self.rechecked,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use holdpoint_core::{Actor, Answer, Arguments, Decision, Ground, Question, Terms, Timestamp};
+use holdpoint_core::{Actor, Answer, Arguments, Decision, FourEyes, Ground, Question, Terms, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::names::Named;
@@ -58,6 +58,10 @@ pub(crate) struct DecisionWire {
     decide: Name<Verdict>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_in_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    four_eyes: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy: Option<Text>,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     quorum: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +105,8 @@ impl Wire for DecisionWire {
             approvers: texts_of(&terms.approvers),
             decide: Name(verdict),
             expires_in_ms: terms.expires_in_ms,
+            four_eyes: terms.four_eyes == FourEyes::On,
+            policy: ground.policy.as_ref().map(Text::share),
             quorum: terms.quorum,
             reason: ground.reason.as_ref().map(Text::share),
             rule: ground.rule.as_ref().map(Text::share),
@@ -108,21 +114,34 @@ impl Wire for DecisionWire {
     }
 
     fn core(self) -> Result<Decision, Fault> {
-        let ground = Ground { reason: self.reason.map(|text| text.0), rule: self.rule.map(|text| text.0) };
+        let ground = ground_core(self.reason, self.rule, self.policy);
         Ok(match self.decide.0 {
             Verdict::Allow => Decision::Allow(ground),
             Verdict::Deny => Decision::Deny(ground),
             Verdict::Confirm => {
                 let approvers = texts_core(self.approvers);
-                Decision::Confirm(ground, Terms { approvers, quorum: self.quorum, expires_in_ms: self.expires_in_ms })
+                let four_eyes = four_eyes_core(self.four_eyes);
+                let terms = Terms { approvers, quorum: self.quorum, expires_in_ms: self.expires_in_ms, four_eyes };
+                Decision::Confirm(ground, terms)
             }
         })
     }
 }
 
+fn ground_core(reason: Option<Text>, rule: Option<Text>, policy: Option<Text>) -> Ground {
+    let text = |text: Option<Text>| text.map(|text| text.0);
+    Ground { reason: text(reason), rule: text(rule), policy: text(policy) }
+}
+
+pub(super) fn four_eyes_core(on: bool) -> FourEyes {
+    if on { FourEyes::On } else { FourEyes::Off }
+}
+
 /// An open question.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
 pub(crate) struct QuestionWire {
+    #[serde(default, skip_serializing_if = "is_default")]
+    again: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     approvals: Vec<ActorWire>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -135,12 +154,18 @@ pub(crate) struct QuestionWire {
     doubted_since_us: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_in_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    four_eyes: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy: Option<Text>,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     quorum: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule: Option<Text>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    standing: u32,
 }
 
 impl Wire for QuestionWire {
@@ -148,15 +173,19 @@ impl Wire for QuestionWire {
 
     fn of(question: &Question) -> Self {
         Self {
+            again: question.again,
             approvals: all_of(&question.approvals),
             approvers: texts_of(&question.terms.approvers),
             deadline_us: question.deadline.map(|at| at.0),
             doubt: question.doubt.as_ref().map(DoubtWire::of).unwrap_or_default(),
             doubted_since_us: question.doubt.as_ref().map(|doubt| doubt.started_at.0),
             expires_in_ms: question.terms.expires_in_ms,
+            four_eyes: question.terms.four_eyes == FourEyes::On,
+            policy: question.ground.policy.as_ref().map(Text::share),
             quorum: question.terms.quorum,
             reason: question.ground.reason.as_ref().map(Text::share),
             rule: question.ground.rule.as_ref().map(Text::share),
+            standing: question.standing,
         }
     }
 
@@ -167,14 +196,17 @@ impl Wire for QuestionWire {
             (None, _) => return Err(Fault::at("doubted_since_us")),
         };
         Ok(Question {
-            ground: Ground { reason: self.reason.map(|text| text.0), rule: self.rule.map(|text| text.0) },
+            ground: ground_core(self.reason, self.rule, self.policy),
             terms: Terms {
                 approvers: texts_core(self.approvers),
                 quorum: self.quorum,
                 expires_in_ms: self.expires_in_ms,
+                four_eyes: four_eyes_core(self.four_eyes),
             },
             deadline: self.deadline_us.map(Timestamp),
             approvals: all_core(self.approvals, "approvals")?,
+            standing: self.standing,
+            again: self.again,
             doubt,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use holdpoint_core::{Doubt, DoubtCause, ToolResult};
+use holdpoint_core::{Doubt, DoubtCause, FourEyes, ToolResult};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::decision::texts_of;
@@ -12,6 +12,8 @@ use crate::pending::{Kept, Pending};
 /// A pending call.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
 pub(crate) struct PendingWire {
+    #[serde(default, skip_serializing_if = "is_default")]
+    again: bool,
     /// Who approved so far; nobody in particular is `null`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     approvals: Vec<Option<Text>>,
@@ -27,6 +29,8 @@ pub(crate) struct PendingWire {
     digest: DigestText,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     doubt: Option<ShownDoubt>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    four_eyes: bool,
     id: Text,
     idempotency_key: Text,
     pub(crate) index: u32,
@@ -71,6 +75,7 @@ pub(crate) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deseriali
 impl PendingWire {
     pub(crate) fn of(pending: &Pending, kept: &Kept) -> Self {
         Self {
+            again: pending.again,
             approvals: pending.approvals.iter().map(|actor| actor.id.as_ref().map(Text::share)).collect(),
             approvers: texts_of(&pending.approvers),
             arguments: Json::new(pending.arguments.share()),
@@ -80,6 +85,7 @@ impl PendingWire {
             decision: kept.decision.map(Cow::Borrowed),
             digest: DigestText(pending.digest()),
             doubt: pending.doubt.as_ref().map(ShownDoubt::of),
+            four_eyes: pending.four_eyes == FourEyes::On,
             id: Text::new(pending.id.as_str()),
             idempotency_key: Text::new(pending.idempotency_key.as_str()),
             index: pending.index.0,

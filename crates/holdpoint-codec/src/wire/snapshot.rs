@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Attributes, Call, CallIndex, Message, MessageCall, PauseNumber, PauseReason, Settings, Snapshot, Timestamp,
-    Turn, Usage,
+    Actor, Arguments, Attributes, Call, CallIndex, Edited, Message, MessageCall, PauseNumber, PauseReason, Settings,
+    Snapshot, Timestamp, Turn, Usage,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActorWire, CallStateWire, Fault, Members, MessageWire, Name, RecordWire, ResultWire, SettingsWire, Text, UsageWire,
-    Wire, all_core, all_of, is_default,
+    ActorWire, CallStateWire, DigestText, Fault, Json, Members, MessageWire, Name, RecordWire, ResultWire,
+    SettingsWire, Text, UsageWire, Wire, all_core, all_of, is_default,
 };
 
 /// The part of a paused run that has no place of its own in a payload.
@@ -25,8 +25,12 @@ pub(crate) struct StateWire {
     calls_seen: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     completion: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    edited: Vec<EditedWire>,
     #[serde(default, skip_serializing_if = "is_default")]
     final_asked: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    grants: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     history_len: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,10 +39,39 @@ pub(crate) struct StateWire {
     model_calls: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     past: Vec<RecordWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<Text>,
     #[serde(default, skip_serializing_if = "is_default")]
     settings: SettingsWire,
     #[serde(default, skip_serializing_if = "is_default")]
     tool_executions: u32,
+}
+
+/// What a person made of the arguments of an earlier call.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+struct EditedWire {
+    arguments: Json,
+    digest: DigestText,
+    index: u32,
+    turn: u32,
+}
+
+impl Wire for EditedWire {
+    type Core = Edited;
+
+    fn of(edited: &Edited) -> Self {
+        Self {
+            arguments: Json::new(edited.arguments.share()),
+            digest: DigestText(edited.arguments.digest()),
+            index: edited.index.0,
+            turn: edited.turn.0,
+        }
+    }
+
+    fn core(self) -> Result<Edited, Fault> {
+        let arguments = Arguments::from_canonical(self.arguments.as_str(), self.digest.0);
+        Ok(Edited { turn: Turn(self.turn), index: CallIndex(self.index), arguments })
+    }
 }
 
 /// The part of a paused run that a payload shows under its own names.
@@ -64,11 +97,14 @@ impl StateWire {
             calls: calls.map(|(index, call)| CallStateWire::of(call, said.get(index))).collect(),
             calls_seen: snapshot.calls_seen,
             completion: snapshot.completion.iter().map(|index| index.0).collect(),
+            edited: all_of(&snapshot.edited),
             final_asked: snapshot.final_asked,
+            grants: snapshot.grants,
             history_len: snapshot.history_len,
             ignored: all_of(&snapshot.ignored),
             model_calls: snapshot.model_calls,
             past: all_of(&snapshot.past),
+            session: snapshot.session.as_ref().map(Text::share),
             settings: SettingsWire::of(&snapshot.settings),
             tool_executions: snapshot.tool_executions,
         }
@@ -90,6 +126,7 @@ impl StateWire {
             agent: self.agent.map(|text| text.0),
             model: shown.model,
             actor,
+            session: self.session.map(|text| text.0),
             created_at: shown.created_at,
             messages: shown.messages.into_iter().map(Arc::new).collect(),
             history_len: self.history_len,
@@ -98,6 +135,8 @@ impl StateWire {
             ignored: all_core(self.ignored, "ignored")?,
             completion: self.completion.into_iter().map(CallIndex).collect(),
             past: all_core(self.past, "past")?,
+            edited: all_core(self.edited, "edited")?,
+            grants: self.grants,
             usage: shown.usage,
             model_calls: self.model_calls,
             tool_executions: self.tool_executions,

@@ -29,6 +29,7 @@ pub(crate) fn started() -> Input {
         system_prompt: Some("You help customers.".into()),
         messages: history().into_iter().map(Arc::new).collect(),
         actor: person("zoe"),
+        session: None,
     }))
 }
 
@@ -57,7 +58,12 @@ fn call(id: &str, name: &str, text: &str) -> ProposedCall {
     ProposedCall {
         provider_id: Some(id.into()),
         name: name.into(),
-        tool: Some(ToolFacts { name: ToolName::new(tool.as_str()), repeat: Repeat::Never, source: "native".into() }),
+        tool: Some(ToolFacts {
+            name: ToolName::new(tool.as_str()),
+            repeat: Repeat::Never,
+            source: "native".into(),
+            schema: None,
+        }),
         arguments: CallArguments::Canonical(arguments(&tool, text)),
         problem: None,
     }
@@ -69,7 +75,8 @@ fn problem(code: Code, text: &str) -> Option<Problem> {
 
 pub(crate) fn first_reply() -> Input {
     let look = call("look", "look_up", r#"{"order":"42"}"#);
-    let facts = ToolFacts { name: "look_up".into(), repeat: Repeat::WithKey, source: "mcp:orders".into() };
+    let facts =
+        ToolFacts { name: "look_up".into(), repeat: Repeat::WithKey, source: "mcp:orders".into(), schema: None };
     let calls = vec![
         call("mail", "mail.send", r#"{"to":"ana","amount":250,"id":9007199254740993}"#),
         ProposedCall { tool: Some(facts), ..look.clone() },
@@ -102,21 +109,24 @@ pub(crate) fn first_reply() -> Input {
 }
 
 pub(crate) fn confirm() -> Decision {
-    let ground = Ground { reason: Some("mail leaves the house".into()), rule: Some("rule 2".into()) };
-    let terms = Terms { approvers: BTreeSet::from(["finance".into()]), quorum: 2, expires_in_ms: Some(3_600_000) };
+    let ground = Ground { reason: Some("mail leaves the house".into()), rule: Some("rule 2".into()), policy: None };
+    let terms = Terms {
+        approvers: BTreeSet::from(["finance".into()]),
+        quorum: 2,
+        expires_in_ms: Some(3_600_000),
+        ..Terms::default()
+    };
     Decision::Confirm(ground, terms)
 }
 
 pub(crate) fn authorized() -> Input {
-    Input::Authorized(Authorized {
-        decisions: vec![
-            (CallIndex(0), confirm()),
-            (CallIndex(1), Decision::allow()),
-            (CallIndex(4), Decision::confirm("money")),
-            (CallIndex(5), Decision::confirm("data")),
-            (CallIndex(7), Decision::deny("not today")),
-        ],
-    })
+    Input::Authorized(Authorized::new(vec![
+        (CallIndex(0), confirm()),
+        (CallIndex(1), Decision::allow()),
+        (CallIndex(4), Decision::confirm("money")),
+        (CallIndex(5), Decision::confirm("data")),
+        (CallIndex(7), Decision::deny("not today")),
+    ]))
 }
 
 pub(crate) fn answer(who: &str, call: &str, answer: Answer) -> Input {
@@ -132,7 +142,7 @@ pub(crate) fn answer_in(turn: u32, (who, call, answer): (&str, &str, Answer)) ->
     Input::Answered(Box::new(Answered {
         target: batch(turn),
         actor: person(who),
-        answers: vec![(call.into(), GivenAnswer { answer, digest, decision })],
+        answers: vec![(call.into(), GivenAnswer { decision, ..GivenAnswer::new(answer, digest) })],
         missing: Missing::Wait,
         context: Attributes::from([("tier".into(), JsonText::new("\"gold\""))]),
     }))
@@ -160,7 +170,7 @@ pub(crate) fn second_reply() -> Input {
 
 pub(crate) fn allowed() -> Input {
     let decisions = vec![(CallIndex(0), Decision::allow()), (CallIndex(1), Decision::allow())];
-    Input::Authorized(Authorized { decisions })
+    Input::Authorized(Authorized::new(decisions))
 }
 
 pub(crate) fn returned(call: u32) -> Input {

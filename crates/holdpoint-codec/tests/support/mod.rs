@@ -6,6 +6,7 @@ use std::sync::Arc;
 use holdpoint_codec::{arguments_for, parse_arguments};
 use holdpoint_core::*;
 
+pub(crate) mod grants;
 pub(crate) mod inputs;
 pub(crate) mod workers;
 
@@ -85,6 +86,7 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
             call: CallIndex(1),
             stage: Stage::Recheck,
             decision: Decision::deny("withdrawn"),
+            shadow: None,
             at: Timestamp(-5),
         },
         Event::RunStarted(Arc::new(RunStarted {
@@ -94,6 +96,7 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
             model: None,
             messages: vec![Arc::new(Message::user("hi"))],
             actor: Actor::default(),
+            session: None,
             at: Timestamp(1_700_000_000_000_000),
         })),
         Event::ToolEnded { call: CallIndex(2), settlement: settlement(Outcome::Halted, ToolResult::halt("stop here")) },

@@ -98,7 +98,7 @@ fn answered(answer: Answer) -> Input {
     Input::Answered(Box::new(Answered {
         target: Target::Batch(BatchId { run: RunId::new("run-2"), turn: Turn(1) }),
         actor: super::person("ana"),
-        answers: vec![("look".into(), GivenAnswer { answer, digest: None, decision: None })],
+        answers: vec![("look".into(), GivenAnswer::new(answer, None))],
         missing: Missing::Wait,
         context: Attributes::new(),
     }))

@@ -1,12 +1,13 @@
 //! A person answered.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Missing, Target};
+use crate::planted::{self, Bug};
 use crate::{
     Actor, Answer, Asked, Attributes, Call, CallAnswered, CallId, CallIndex, CallState, Code, Decision, Digest,
-    DoubtCause, Event, Outcome, PauseReason, Question, Rejection, Run, Source, Timestamp,
+    DoubtCause, Event, Grant, Outcome, PauseReason, Question, Rejection, Remember, Run, Source, Terms, Timestamp,
 };
 
 /// A person's answers.
@@ -33,6 +34,15 @@ pub struct GivenAnswer {
     pub digest: Option<Digest>,
     /// What policy says about edited arguments.
     pub decision: Option<Decision>,
+    /// What they want to be taken as said for calls that are yet to come.
+    pub remember: Option<Remember>,
+}
+
+impl GivenAnswer {
+    /// An answer about what was shown, and no more.
+    pub fn new(answer: Answer, digest: Option<Digest>) -> Self {
+        Self { answer, digest, decision: None, remember: None }
+    }
 }
 
 pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Vec<Event>, Rejection> {
@@ -56,7 +66,9 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
             }
             return Err(reject(Code::ConflictingDecision));
         }
-        match judge(call, &given, &answered.actor).map_err(reject)? {
+        run.expect_seen(call, &given, &answered.target)?;
+        let before = Asking { run, call, actor: &answered.actor, now };
+        match before.judge(&given).map_err(reject)? {
             Verdict::Known => {}
             Verdict::New => {
                 fresh.insert(index, given);
@@ -75,12 +87,19 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
     let mut events = vec![Event::Resumed { pause: run.pauses, reason }];
     events.extend(run.context_changed(answered.context));
     events.extend(expired.into_iter().map(|call| Event::CallExpired { call }));
-    events.extend(order.into_iter().filter_map(|call| {
-        let given = fresh.remove(&call)?;
-        let GivenAnswer { answer, digest, decision } = given;
+    let mut grants = run.grants;
+    for index in order {
+        let Some(given) = fresh.remove(&index) else { continue };
+        let grant = run.granted(index, (&given, &answered.actor), (grants, now));
+        let GivenAnswer { answer, digest, decision, .. } = given;
         let actor = answered.actor.clone();
-        Some(Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest, decision, at: now })))
-    }));
+        let at = now;
+        events.push(Event::CallAnswered(Box::new(CallAnswered { call: index, actor, answer, digest, decision, at })));
+        if let Some(grant) = grant {
+            grants = grants.saturating_add(1);
+            events.push(Event::GrantGiven { call: index, grant });
+        }
+    }
     Ok(events)
 }
 
@@ -91,72 +110,95 @@ enum Verdict {
     New,
 }
 
-fn judge(call: &Call, given: &GivenAnswer, actor: &Actor) -> Result<Verdict, Code> {
-    match call.question() {
-        Some(question) => judge_open(call, question, (given, actor)),
-        None => judge_kept(call, given, actor),
-    }
+/// One call, the one who answers about it, and when.
+struct Asking<'a> {
+    run: &'a Run,
+    call: &'a Call,
+    actor: &'a Actor,
+    now: Timestamp,
 }
 
-fn judge_open(call: &Call, question: &Question, (given, actor): (&GivenAnswer, &Actor)) -> Result<Verdict, Code> {
-    // What was tried as often as it may be needs its result, whether it took effect or not.
-    let exhausted = question.doubt.as_ref().is_some_and(|doubt| doubt.cause == DoubtCause::OutOfAttempts);
-    let fits = match (&given.answer, question.doubt.is_some()) {
-        (Answer::Approve | Answer::Refuse { .. }, _) => true,
-        // Policy must have been asked about what would run instead.
-        (Answer::ApproveEdited(_), doubted) => !doubted && given.decision.is_some(),
-        // A result in the tool's place is one person's word: it cannot stand in for several.
-        (Answer::Supply(_), doubted) => (!doubted || exhausted) && question.terms.quorum <= 1,
-        (Answer::Happened(_), doubted) => doubted,
-    };
-    if !fits {
-        return Err(Code::InvalidDecision);
-    }
-    expect_role(&question.terms.approvers, actor)?;
-    let approved_before = question.approvals.iter().any(|before| before.id == actor.id);
-    // Whoever repeats an edit was shown the old digest; their arguments are compared instead.
-    if approved_before && matches!(&given.answer, Answer::ApproveEdited(edited) if call.canonical() == Some(edited)) {
-        return Ok(Verdict::Known);
-    }
-    expect_digest(call, given)?;
-    match (&given.answer, approved_before) {
-        (Answer::Approve, true) => Ok(Verdict::Known),
-        (Answer::Refuse { .. } | Answer::Supply(_), true) => Err(Code::ConflictingDecision),
-        _ => Ok(Verdict::New),
-    }
-}
-
-fn expect_role(needed: &BTreeSet<Arc<str>>, actor: &Actor) -> Result<(), Code> {
-    let may_answer = needed.is_empty() || !needed.is_disjoint(&actor.roles);
-    if may_answer { Ok(()) } else { Err(Code::NotAnApprover) }
-}
-
-fn judge_kept(call: &Call, given: &GivenAnswer, actor: &Actor) -> Result<Verdict, Code> {
-    if call.asked == Asked::No {
-        return Err(Code::UnknownToolCall);
-    }
-    // Whoever may not answer does not learn what was answered either.
-    expect_role(&call.approvers, actor)?;
-    let same = match (&call.state, call.asked) {
-        (CallState::Settled(kept), Asked::Yes) => match (&given.answer, kept.outcome) {
-            (_, Outcome::Expired | Outcome::Cancelled) => return Err(Code::UnknownToolCall),
-            (Answer::Refuse { .. }, Outcome::Refused) => true,
-            (Answer::ApproveEdited(edited), Outcome::Denied) => call.canonical() == Some(edited),
-            (Answer::Supply(result) | Answer::Happened(result), _) => {
-                kept.source == Some(Source::Person) && kept.result.same_as(result)
-            }
-            _ => false,
-        },
-        (_, Asked::No | Asked::Approved | Asked::Yes) => {
-            expect_digest_of_approval(call, given)?;
-            match &given.answer {
-                Answer::Approve => true,
-                Answer::ApproveEdited(edited) => call.canonical() == Some(edited),
-                Answer::Refuse { .. } | Answer::Supply(_) | Answer::Happened(_) => false,
-            }
+impl Asking<'_> {
+    fn judge(&self, given: &GivenAnswer) -> Result<Verdict, Code> {
+        match self.call.question() {
+            Some(question) => self.judge_open(question, given),
+            None => self.judge_kept(given),
         }
-    };
-    if same { Ok(Verdict::Known) } else { Err(Code::ConflictingDecision) }
+    }
+
+    fn judge_open(&self, question: &Question, given: &GivenAnswer) -> Result<Verdict, Code> {
+        let call = self.call;
+        // What was tried as often as it may be needs its result, whether it took effect or not.
+        let exhausted = question.doubt.as_ref().is_some_and(|doubt| doubt.cause == DoubtCause::OutOfAttempts);
+        let fits = match (&given.answer, question.doubt.is_some()) {
+            (Answer::Approve | Answer::Refuse { .. }, _) => true,
+            // Policy must have been asked about what would run instead.
+            (Answer::ApproveEdited(_), doubted) => !doubted && given.decision.is_some(),
+            // A result in the tool's place is one person's word: it cannot stand in for several.
+            (Answer::Supply(_), doubted) => (!doubted || exhausted) && question.terms.quorum <= 1,
+            (Answer::Happened(_), doubted) => doubted,
+        };
+        if !fits || !self.may_remember(question, given) {
+            return Err(Code::InvalidDecision);
+        }
+        self.expect_admitted(&question.terms)?;
+        let before = question.approvals.iter().position(|before| before.id == self.actor.id);
+        let approved_before = before.is_some();
+        // A grant is about many calls: it does not keep its giver from saying no to this one.
+        let bound = before.is_some_and(|place| place >= question.standing as usize);
+        // Whoever repeats an edit was shown the old digest; their arguments are compared instead.
+        if approved_before && matches!(&given.answer, Answer::ApproveEdited(edited) if call.canonical() == Some(edited))
+        {
+            return Ok(Verdict::Known);
+        }
+        expect_digest(call, given)?;
+        match (&given.answer, approved_before) {
+            (Answer::Approve, true) => Ok(Verdict::Known),
+            (Answer::Refuse { .. } | Answer::Supply(_), true) if bound => Err(Code::ConflictingDecision),
+            _ => Ok(Verdict::New),
+        }
+    }
+
+    /// Only an approval says something about calls that are yet to come, and only where that could ever be used.
+    fn may_remember(&self, question: &Question, given: &GivenAnswer) -> bool {
+        let Some(remember) = &given.remember else { return true };
+        let approves = matches!(given.answer, Answer::Approve | Answer::ApproveEdited(_));
+        approves && question.doubt.is_none() && remember.is_usable(self.run, self.now)
+    }
+
+    fn expect_admitted(&self, terms: &Terms) -> Result<(), Code> {
+        let admitted = terms.admit(self.actor, &self.run.actor) || planted::active(Bug::AnyoneAnswers);
+        if admitted { Ok(()) } else { Err(Code::NotAnApprover) }
+    }
+
+    fn judge_kept(&self, given: &GivenAnswer) -> Result<Verdict, Code> {
+        let call = self.call;
+        if call.asked == Asked::No {
+            return Err(Code::UnknownToolCall);
+        }
+        // Whoever may not answer does not learn what was answered either.
+        self.expect_admitted(&call.terms)?;
+        let same = match (&call.state, call.asked) {
+            (CallState::Settled(kept), Asked::Yes) => match (&given.answer, kept.outcome) {
+                (_, Outcome::Expired | Outcome::Cancelled) => return Err(Code::UnknownToolCall),
+                (Answer::Refuse { .. }, Outcome::Refused) => true,
+                (Answer::ApproveEdited(edited), Outcome::Denied) => call.canonical() == Some(edited),
+                (Answer::Supply(result) | Answer::Happened(result), _) => {
+                    kept.source == Some(Source::Person) && kept.result.same_as(result)
+                }
+                _ => false,
+            },
+            (_, Asked::No | Asked::Approved | Asked::Yes) => {
+                expect_digest_of_approval(call, given)?;
+                match &given.answer {
+                    Answer::Approve => true,
+                    Answer::ApproveEdited(edited) => call.canonical() == Some(edited),
+                    Answer::Refuse { .. } | Answer::Supply(_) | Answer::Happened(_) => false,
+                }
+            }
+        };
+        if same { Ok(Verdict::Known) } else { Err(Code::ConflictingDecision) }
+    }
 }
 
 fn expect_digest(call: &Call, given: &GivenAnswer) -> Result<(), Code> {
@@ -186,6 +228,39 @@ fn says_the_same(one: &Answer, other: &Answer) -> bool {
 }
 
 impl Run {
+    /// A question that was asked again has the digest of the one before it. An approval that names only the batch may
+    /// have been meant for that one.
+    fn expect_seen(&self, call: &Call, given: &GivenAnswer, target: &Target) -> Result<(), Rejection> {
+        let again = call.question().is_some_and(|question| question.again);
+        let approves = matches!(given.answer, Answer::Approve | Answer::ApproveEdited(_));
+        match target {
+            Target::Batch(_) if again && approves => Err(Rejection::StaleContinuation { current: self.continuation() }),
+            Target::Batch(_) | Target::Continuation(_) => Ok(()),
+        }
+    }
+
+    /// What an approval says about calls that are yet to come. Nothing, if it does not count.
+    fn granted(
+        &self,
+        index: CallIndex,
+        (given, actor): (&GivenAnswer, &Actor),
+        (before, now): (u32, Timestamp),
+    ) -> Option<Arc<Grant>> {
+        let remember = given.remember.as_ref()?;
+        let call = self.call(index)?;
+        let (arguments, counts) = match (&given.answer, &given.decision) {
+            (Answer::ApproveEdited(edited), Some(Decision::Allow(_))) => (edited, true),
+            (Answer::ApproveEdited(edited), Some(Decision::Confirm(_, terms))) => {
+                (edited, terms.asks_the_same(&call.terms))
+            }
+            (Answer::ApproveEdited(_), Some(Decision::Deny(_)) | None) => return None,
+            (Answer::Approve, _) => (call.canonical()?, true),
+            (Answer::Refuse { .. } | Answer::Supply(_) | Answer::Happened(_), _) => return None,
+        };
+        let facts = call.tool.as_ref()?;
+        counts.then(|| Arc::new(remember.grant(self, (facts, arguments.digest()), (actor, before, now))))
+    }
+
     /// `mentioned` is sorted.
     fn expect_all_answers(&self, mentioned: &[CallIndex]) -> Result<(), Rejection> {
         let calls = self.calls.iter().enumerate().map(|(index, call)| (CallIndex::from_usize(index), call));

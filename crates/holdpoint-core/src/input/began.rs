@@ -30,7 +30,7 @@ pub(super) fn decide(run: &Run, began: Began, now: Timestamp) -> Result<Vec<Even
 pub(super) fn revoked(call: CallIndex, recheck: Option<Decision>, now: Timestamp) -> Option<Event> {
     match recheck {
         Some(decision @ Decision::Deny(_)) => {
-            Some(Event::CallDecided { call, stage: Stage::Recheck, decision, at: now })
+            Some(Event::CallDecided { call, stage: Stage::Recheck, decision, shadow: None, at: now })
         }
         Some(Decision::Allow(_) | Decision::Confirm(..)) | None => None,
     }

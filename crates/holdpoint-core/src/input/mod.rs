@@ -14,6 +14,7 @@ mod cancelled;
 mod deferred;
 mod delivered;
 mod elapsed;
+mod grant_revoked;
 mod hook_failed;
 mod imported;
 mod measured;
@@ -28,6 +29,7 @@ mod task_late;
 mod task_lost;
 mod task_revoked;
 mod tasks_returned;
+mod tool_changed;
 
 pub use answered::{Answered, GivenAnswer};
 pub use authorized::Authorized;
@@ -35,6 +37,7 @@ pub use began::Began;
 pub use cancelled::Cancelled;
 pub use deferred::Deferred;
 pub use delivered::Delivered;
+pub use grant_revoked::GrantRevoked;
 pub use hook_failed::HookFailed;
 pub use measured::Measured;
 pub use model_failed::ModelFailed;
@@ -46,6 +49,7 @@ pub use task_late::TaskLate;
 pub use task_lost::TaskLost;
 pub use task_revoked::TaskRevoked;
 pub use tasks_returned::{TaskReturned, TasksReturned};
+pub use tool_changed::{Refit, ToolChanged};
 
 /// Something that happened outside.
 #[derive(Clone, Debug)]
@@ -62,6 +66,8 @@ pub enum Input {
     ModelFailed(ModelFailed),
     /// Policy decided.
     Authorized(Authorized),
+    /// The tool of a call that was about to run has changed.
+    ToolChanged(Box<ToolChanged>),
     /// An executor is about to start a call.
     Began(Began),
     /// An executor handed a call to somebody outside.
@@ -82,6 +88,8 @@ pub enum Input {
     TaskRevoked(TaskRevoked),
     /// A worker brought a result after it had lost the task.
     TaskLate(Box<TaskLate>),
+    /// Somebody took a grant back that was given in this run.
+    GrantRevoked(GrantRevoked),
     /// Time passed.
     Elapsed,
     /// A process takes over a run whose owner died.
@@ -102,6 +110,7 @@ impl Input {
             Input::Replied(_) => "replied",
             Input::ModelFailed(_) => "model_failed",
             Input::Authorized(_) => "authorized",
+            Input::ToolChanged(_) => "tool_changed",
             Input::Began(_) => "began",
             Input::Deferred(_) => "deferred",
             Input::Returned(_) => "returned",
@@ -112,6 +121,7 @@ impl Input {
             Input::TaskLost(_) => "task_lost",
             Input::TaskRevoked(_) => "task_revoked",
             Input::TaskLate(_) => "task_late",
+            Input::GrantRevoked(_) => "grant_revoked",
             Input::Elapsed => "elapsed",
             Input::Recovered => "recovered",
             Input::Cancelled(_) => "cancelled",
@@ -120,13 +130,14 @@ impl Input {
     }
 
     /// Every name, in the order of the variants.
-    pub const NAMES: [&'static str; 20] = [
+    pub const NAMES: [&'static str; 22] = [
         "started",
         "imported",
         "measured",
         "replied",
         "model_failed",
         "authorized",
+        "tool_changed",
         "began",
         "deferred",
         "returned",
@@ -137,6 +148,7 @@ impl Input {
         "task_lost",
         "task_revoked",
         "task_late",
+        "grant_revoked",
         "elapsed",
         "recovered",
         "cancelled",
@@ -152,6 +164,7 @@ pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Even
         Input::Replied(replied) => replied::decide(run, *replied),
         Input::ModelFailed(failed) => model_failed::decide(run, failed),
         Input::Authorized(authorized) => authorized::decide(run, authorized, now),
+        Input::ToolChanged(changed) => tool_changed::decide(run, *changed, now),
         Input::Began(began) => began::decide(run, began, now),
         Input::Deferred(deferred) => deferred::decide(run, deferred, now),
         Input::Returned(returned) => returned::decide(run, *returned),
@@ -162,6 +175,7 @@ pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Even
         Input::TaskLost(lost) => task_lost::decide(run, lost, now),
         Input::TaskRevoked(revoked) => task_revoked::decide(run, revoked, now),
         Input::TaskLate(late) => task_late::decide(run, *late, now),
+        Input::GrantRevoked(revoked) => grant_revoked::decide(run, revoked, now),
         Input::Elapsed => elapsed::decide(run, now),
         Input::Recovered => recovered::decide(run),
         Input::Cancelled(cancelled) => cancelled::decide(run, cancelled),

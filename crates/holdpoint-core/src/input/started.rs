@@ -21,6 +21,8 @@ pub struct Started {
     pub messages: Vec<Arc<Message>>,
     /// Who asked for it.
     pub actor: Actor,
+    /// The session that it belongs to.
+    pub session: Option<Arc<str>>,
 }
 
 pub(super) fn decide(run: &Run, started: Started, now: Timestamp) -> Result<Vec<Event>, Rejection> {
@@ -36,6 +38,7 @@ pub(super) fn decide(run: &Run, started: Started, now: Timestamp) -> Result<Vec<
         agent: started.agent,
         model: started.model,
         actor: started.actor,
+        session: started.session,
         at: now,
     }))])
 }

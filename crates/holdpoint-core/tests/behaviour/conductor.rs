@@ -22,7 +22,7 @@ fn began(call: u32) -> Input {
 
 fn authorized(decisions: &[(u32, &str)]) -> Input {
     let decisions = decisions.iter().map(|(call, words)| (CallIndex(*call), decision(words))).collect();
-    Input::Authorized(Authorized { decisions })
+    Input::Authorized(Authorized::new(decisions))
 }
 
 #[test]

@@ -3,14 +3,14 @@
 mod inputs;
 #[cfg(feature = "planted")]
 mod planted;
-mod watch;
+pub(crate) mod watch;
 mod workers;
 
 use holdpoint_core::{Phase, Run, RunId, Timestamp, Work};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use inputs::Dice;
+use inputs::{Dice, Known};
 use watch::Watch;
 
 /// Plays one run by dice, with every checker watching. Returns how it ended, and the books.
@@ -18,12 +18,14 @@ fn play(settings: &[u8], throws: &[[u8; 6]]) -> (Run, Watch) {
     let mut run = Run::new(RunId::new("r"));
     let mut watch = Watch::new();
     let mut now = Timestamp(0);
-    watch.step(&mut run, inputs::started(settings), now);
+    watch.step(&mut run, inputs::started(settings), now).unwrap();
     for throw in throws {
         let mut dice = Dice::new(throw);
         now = now.plus_ms(u64::from(dice.throw(8)));
-        let input = if dice.throw(5) == 0 { inputs::any(&run, &mut dice) } else { inputs::owed(&run, &mut dice) };
-        watch.step(&mut run, input, now);
+        let grants = watch.grants();
+        let known = Known { run: &run, grants: &grants };
+        let input = if dice.throw(5) == 0 { inputs::any(known, &mut dice) } else { inputs::owed(known, &mut dice) };
+        let _ = watch.step(&mut run, input, now);
         if dice.throw(40) == 0 {
             run = watch.move_to_another_store(run, now);
         }
@@ -47,7 +49,7 @@ fn drive_to_the_end(mut run: Run) {
             true => holdpoint_core::Input::Recovered,
             false => inputs::finishing(&run),
         };
-        watch.step(&mut run, input, now);
+        let _ = watch.step(&mut run, input, now);
     }
     panic!("it never ends: {run:#?}");
 }
@@ -69,7 +71,7 @@ proptest! {
 #[test]
 fn the_dice_reach_every_phase_and_effect() {
     let mut seen = std::collections::BTreeSet::new();
-    for seed in 0..300_u32 {
+    for seed in 0..600_u32 {
         let bytes = |n: u32| seed.wrapping_mul(2_654_435_761).wrapping_add(n.wrapping_mul(40_503)).to_le_bytes();
         let throw = |n: u32| {
             let (one, two) = (bytes(n), bytes(n + 1_000));
@@ -106,6 +108,10 @@ fn the_dice_reach_every_phase_and_effect() {
         "out_of_attempts",
         "evidence_given",
         "task_taken",
+        "grant_given",
+        "grant_used",
+        "grant_revoked",
+        "tool_changed",
         "pending",
         "call model",
         "authorize",

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use holdpoint_codec::{arguments_for, parse_arguments};
 use holdpoint_core::{
     Actor, Answer, Answered, Arguments, Attempt, Attributes, Authorized, BatchId, Began, Blob, Block, CallArguments,
-    CallIndex, Cancelled, Code, Completeness, Decision, Deferred, Delivered, Event, GivenAnswer, Ground, HookFailed,
-    Input, JsonText, LossCause, Message, Missing, ModelFailed, ModelStop, Outcome, Problem, ProposedCall, Repeat,
-    Replied, Reply, Returned, Run, RunId, Settings, Settlement, Siblings, Source, Started, Target, TaskLate, TaskLost,
-    Terms, Timestamp, ToolFacts, ToolName, ToolResult, Turn, Usage,
+    CallIndex, Cancelled, Code, Completeness, Covers, Decision, Deferred, Delivered, Event, FourEyes, GivenAnswer,
+    GrantId, Ground, HookFailed, Input, JsonText, LossCause, Message, Missing, ModelFailed, ModelStop, Outcome,
+    Problem, ProposedCall, Reach, Remember, Repeat, Replied, Reply, Returned, Run, RunId, Settings, Settlement,
+    Siblings, Source, Started, Target, TaskLate, TaskLost, Terms, Timestamp, ToolFacts, ToolName, ToolResult, Turn,
+    Usage,
 };
 
 /// A run with its log, and how it was at its two kinds of pause.
@@ -35,7 +36,8 @@ pub(super) fn sample() -> Sample {
         Telling { run: Run::new(RunId::new("run-1")), log: Vec::new(), now: Timestamp(1_700_000_000_000_000) };
     telling.tell(started());
     telling.tell(reply());
-    telling.tell(Input::Authorized(Authorized { decisions: decisions() }));
+    let shadows = vec![(CallIndex(0), confirm())];
+    telling.tell(Input::Authorized(Authorized { shadows, ..Authorized::new(decisions()) }));
     telling.tell(began(0));
     telling.tell(returned(0, rich_result()));
     telling.tell(began(2));
@@ -62,8 +64,21 @@ pub(super) fn sample() -> Sample {
     let mut log = telling.log;
     log.extend(for_people.snapshot().map(|snapshot| Event::Imported(Arc::new(snapshot))));
     log.extend([Event::CallRequeued { call: CallIndex(3) }, Event::CallExpired { call: CallIndex(0) }]);
+    log.extend(of_grants());
     log.push(Event::TurnEnded { turn: for_people.turn(), completeness: Completeness::Complete });
     Sample { for_people, for_results, lost, log }
+}
+
+/// What happens to runs in which people said more than yes.
+fn of_grants() -> [Event; 3] {
+    let (call, grant, actor) = (CallIndex(1), GrantId::of(&RunId::new("run-1"), 1), person("ana"));
+    let at = Timestamp(1_700_000_000_000_000);
+    let tool = ToolFacts { schema: Some("schema-2".into()), ..facts("refund", Repeat::Never) };
+    [
+        Event::GrantUsed { call, grant: grant.clone(), actor: actor.clone(), at },
+        Event::GrantRevoked { grant, actor, at },
+        Event::ToolChanged { call, tool },
+    ]
 }
 
 impl Telling {
@@ -89,6 +104,7 @@ fn started() -> Input {
         system_prompt: Some("You help customers.".into()),
         messages: vec![Arc::new(Message::User(vec![Block::text("refund order 42"), image()]))],
         actor: person("zoe"),
+        session: Some("talk".into()),
     }))
 }
 
@@ -114,10 +130,14 @@ fn call(id: &str, name: &str, repeat: Repeat, text: &str) -> ProposedCall {
     ProposedCall {
         provider_id: Some(id.into()),
         name: name.into(),
-        tool: Some(ToolFacts { name: ToolName::new(name), repeat, source: "native".into() }),
+        tool: Some(facts(name, repeat)),
         arguments: CallArguments::Canonical(arguments(name, text)),
         problem: None,
     }
+}
+
+fn facts(name: &str, repeat: Repeat) -> ToolFacts {
+    ToolFacts { name: ToolName::new(name), repeat, source: "native".into(), schema: Some("schema-1".into()) }
 }
 
 fn arguments(name: &str, text: &str) -> Arguments {
@@ -130,8 +150,10 @@ fn decisions() -> Vec<(CallIndex, Decision)> {
 }
 
 fn confirm() -> Decision {
-    let ground = Ground { reason: Some("refund above 100".into()), rule: Some("rule 2".into()) };
-    let terms = Terms { approvers: BTreeSet::from(["finance".into()]), quorum: 2, expires_in_ms: Some(3_600_000) };
+    let ground =
+        Ground { reason: Some("refund above 100".into()), rule: Some("rule 2".into()), policy: Some("p-1".into()) };
+    let approvers = BTreeSet::from(["finance".into()]);
+    let terms = Terms { approvers, quorum: 2, expires_in_ms: Some(3_600_000), four_eyes: FourEyes::On };
     Decision::Confirm(ground, terms)
 }
 
@@ -179,10 +201,13 @@ fn image() -> Block {
 fn answer(who: &str, call: &str, answer: Answer) -> Input {
     // Policy is asked about edited arguments, and only about those.
     let decision = matches!(answer, Answer::ApproveEdited(_)).then(confirm);
+    let until = Some(Timestamp(1_800_000_000_000_000));
+    let remember = Remember { covers: Covers::TheseArguments, reach: Reach::Session, until };
+    let remember = decision.is_some().then_some(remember);
     Input::Answered(Box::new(Answered {
         target: batch(),
         actor: person(who),
-        answers: vec![(call.into(), GivenAnswer { answer, digest: None, decision })],
+        answers: vec![(call.into(), GivenAnswer { decision, remember, ..GivenAnswer::new(answer, None) })],
         missing: Missing::Wait,
         context: Attributes::from([("tier".into(), JsonText::new("\"gold\""))]),
     }))

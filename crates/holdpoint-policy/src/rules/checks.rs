@@ -16,7 +16,7 @@ impl Rules {
         let mut warnings = Vec::new();
         for (number, rule) in (0_u32..).zip(&self.rules) {
             let earlier = match rule.tool.names().and_then(<[_]>::first) {
-                Some(name) => about.entry(name).or_insert_with(|| self.index.about(name)),
+                Some(name) => about.entry(name).or_insert_with(|| self.index.about(name).into_owned()),
                 None => {
                     globs.push(number);
                     &mut globs

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use holdpoint_core::{Decision, Ground, Terms};
+use holdpoint_core::{Decision, FourEyes, Ground, Terms};
 
 use super::facts::{Subject, pointer};
 use super::index::ToolPattern;
@@ -92,7 +92,7 @@ fn subjects(spec: &RuleSpec) -> Result<Vec<(Subject, &str, &Condition)>, RulePro
 
 fn decision(spec: &RuleSpec, name: Arc<str>) -> Result<Decision, RuleProblem> {
     let terms = terms(spec)?;
-    let ground = Ground { reason: spec.reason.as_deref().map(Into::into), rule: Some(name) };
+    let ground = Ground { reason: spec.reason.as_deref().map(Into::into), rule: Some(name), policy: None };
     match spec.decide {
         // Whatever else it says: what is hidden cannot be called.
         _ if spec.hide => Ok(Decision::Deny(ground)),
@@ -124,15 +124,9 @@ fn terms(spec: &RuleSpec) -> Result<Terms, RuleProblem> {
     if spec.approvers.iter().any(String::is_empty) {
         return Err(RuleProblem::EmptyRole);
     }
-    // FOUR EYES: `Terms` of the core has no word for it yet. Until it has, a rule that asks for it is refused: loaded
-    // without it, the requester could answer, and the author of the rule would not know.
-    if spec.four_eyes {
-        return Err(RuleProblem::FourEyes);
-    }
     let approvers = spec.approvers.iter().map(|role| role.as_str().into()).collect();
-    let mut terms = Terms { approvers, quorum, ..Terms::default() };
-    terms.expires_in_ms = expires_in_ms(spec)?;
-    Ok(terms)
+    let four_eyes = if spec.four_eyes { FourEyes::On } else { FourEyes::Off };
+    Ok(Terms { approvers, quorum, expires_in_ms: expires_in_ms(spec)?, four_eyes })
 }
 
 fn expires_in_ms(spec: &RuleSpec) -> Result<Option<u64>, RuleProblem> {

@@ -299,9 +299,6 @@ pub enum RuleProblem {
     /// An empty role.
     #[error("an approver role is empty")]
     EmptyRole,
-    /// The requester of a run cannot be kept from answering yet.
-    #[error("`four_eyes` cannot be enforced yet")]
-    FourEyes,
     /// It is not clear which tool an example calls.
     #[error("example {example} does not say which tool it calls")]
     ExampleTool {
@@ -366,7 +363,6 @@ impl RuleProblem {
             | RuleProblem::Regex { .. }
             | RuleProblem::Quorum { .. }
             | RuleProblem::EmptyRole
-            | RuleProblem::FourEyes
             | RuleProblem::ExampleElsewhere { .. }
             | RuleProblem::ExampleUnreadable { .. } => return None,
         };

@@ -125,8 +125,8 @@ impl Rules {
             passed_over: Vec::new(),
             elsewhere: self.rules.len() - about.len(),
         };
-        for number in about {
-            let rule = self.rule(number);
+        for number in &*about {
+            let rule = self.rule(*number);
             let mut explained = rule.explained();
             match rule.look_at(&facts, show, &mut explained.conditions) {
                 Ok(false) => {

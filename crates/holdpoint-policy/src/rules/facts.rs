@@ -14,7 +14,7 @@ use super::pointer::Pointer;
 use super::possible::Domain;
 use crate::{AuthorizeRequest, PolicyError, RunFacts};
 
-/// How many places are remembered while rules are gone through. With more than that, looking is as fast as searching.
+/// How many places are remembered while rules are gone through. Of more than that, some are looked for again.
 const REMEMBERED_MAX: usize = 16;
 
 /// What a condition is about.
@@ -217,12 +217,13 @@ impl<'a> Facts<'a> {
 /// Goes through rules and remembers what it found in the arguments.
 pub(super) struct Looker<'f, 'a> {
     facts: &'f Facts<'a>,
-    found: Vec<(u32, Option<&'f Node<'a>>)>,
+    /// Each place has one where it may be remembered, by its number.
+    found: [Option<(u32, Option<&'f Node<'a>>)>; REMEMBERED_MAX],
 }
 
 impl<'f, 'a> Looker<'f, 'a> {
     pub(super) fn new(facts: &'f Facts<'a>) -> Self {
-        Self { facts, found: Vec::new() }
+        Self { facts, found: [None; REMEMBERED_MAX] }
     }
 
     /// Whether all conditions of a rule hold.
@@ -240,13 +241,14 @@ impl<'f, 'a> Looker<'f, 'a> {
     }
 
     fn argument(&mut self, slot: u32, pointer: &Pointer) -> Result<Option<&'f Node<'a>>, Unreadable> {
-        if let Some((_, node)) = self.found.iter().find(|(known, _)| *known == slot) {
-            return Ok(*node);
+        let place = slot as usize % REMEMBERED_MAX;
+        if let Some((known, node)) = self.found[place]
+            && known == slot
+        {
+            return Ok(node);
         }
         let node = pointer.find(&self.facts.arguments)?;
-        if self.found.len() < REMEMBERED_MAX {
-            self.found.push((slot, node));
-        }
+        self.found[place] = Some((slot, node));
         Ok(node)
     }
 }

@@ -8,29 +8,10 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::condition::{NESTING, OPERATORS};
-use super::nearest::nearest;
+use super::grammar::{self, KeyAt, Outline, UnknownKey, check_rule_keys};
 use super::{FILE_BYTES_MAX, ModeProblem, RulePlace, RuleSpec, Rules, RulesError};
 
 const FILE_KEYS: &[&str] = &["mode", "beside", "rule"];
-const RULE_KEYS: &[&str] = &[
-    "tool",
-    "name",
-    "when",
-    "context",
-    "history",
-    "decide",
-    "reason",
-    "approvers",
-    "quorum",
-    "expires_in",
-    "expires_in_ms",
-    "four_eyes",
-    "hide",
-    "example",
-];
-const HISTORY_KEYS: &[&str] = &["calls", "sum"];
-const EXAMPLE_KEYS: &[&str] = &["tool", "arguments", "context", "past", "decides"];
 
 /// A file as it is written.
 #[derive(Deserialize)]
@@ -144,63 +125,64 @@ impl Source {
     }
 
     fn check_keys(&self, file: &DeTable<'_>) -> Result<Vec<RuleLines>, RulesError> {
-        self.known(file, FILE_KEYS)?;
+        let unknown = |UnknownKey { key, line, nearest, .. }| RulesError::UnknownKey {
+            file: Arc::clone(&self.file),
+            line,
+            key,
+            nearest,
+        };
+        let within = |value| Within { source: self, value };
+        grammar::known(within(Part::Table(file)), FILE_KEYS).map_err(unknown)?;
         let mut lines = Vec::new();
         for rule in items(file, "rule") {
-            let mut examples = Vec::new();
-            if let DeValue::Table(table) = rule.get_ref() {
-                self.known(table, RULE_KEYS)?;
-                self.check_operators(table)?;
-                for example in items(table, "example") {
-                    if let DeValue::Table(table) = example.get_ref() {
-                        self.known(table, EXAMPLE_KEYS)?;
-                    }
-                    examples.push(self.line(&example.span()));
-                }
-            }
+            check_rule_keys(within(Part::Value(rule.get_ref()))).map_err(unknown)?;
+            let examples = match rule.get_ref() {
+                DeValue::Table(table) => items(table, "example"),
+                _ => &[],
+            };
+            let examples = examples.iter().map(|example| self.line(&example.span())).collect();
             lines.push(RuleLines { rule: self.line(&rule.span()), examples });
         }
         Ok(lines)
     }
-
-    /// The operators of every condition of a rule.
-    fn check_operators(&self, rule: &DeTable<'_>) -> Result<(), RulesError> {
-        let history = table(rule, "history");
-        if let Some(history) = history {
-            self.known(history, HISTORY_KEYS)?;
-        }
-        let places = [table(rule, "when"), table(rule, "context"), history.and_then(|history| table(history, "sum"))];
-        for condition in places.into_iter().flatten().flat_map(DeTable::values) {
-            self.check_condition(condition.get_ref())?;
-        }
-        history.and_then(|history| history.get("calls")).map_or(Ok(()), |calls| self.check_condition(calls.get_ref()))
-    }
-
-    fn check_condition(&self, condition: &DeValue<'_>) -> Result<(), RulesError> {
-        let DeValue::Table(operators) = condition else { return Ok(()) };
-        self.known(operators, OPERATORS)?;
-        let nested = NESTING.iter().filter_map(|operator| operators.get(*operator));
-        nested.map(Spanned::get_ref).try_for_each(|condition| self.check_condition(condition))
-    }
-
-    /// The first key in the file that is not one of these, not the first in the alphabet.
-    fn known(&self, table: &DeTable<'_>, known: &[&'static str]) -> Result<(), RulesError> {
-        let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
-        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
-        Err(RulesError::UnknownKey {
-            file: Arc::clone(&self.file),
-            line: self.line(&key.span()),
-            key: key.get_ref().to_string(),
-            nearest: nearest(key.get_ref(), known),
-        })
-    }
 }
 
-/// The table of this name, or none if it is not there or no table: then reading it finds what is wrong.
-fn table<'t, 'i>(table: &'t DeTable<'i>, key: &str) -> Option<&'t DeTable<'i>> {
-    match table.get(key).map(Spanned::get_ref) {
-        Some(DeValue::Table(inner)) => Some(inner),
-        _ => None,
+/// A part of a file whose lines are known.
+#[derive(Clone, Copy)]
+struct Within<'s> {
+    source: &'s Source,
+    value: Part<'s>,
+}
+
+#[derive(Clone, Copy)]
+enum Part<'s> {
+    Table(&'s DeTable<'s>),
+    Value(&'s DeValue<'s>),
+}
+
+impl<'s> Outline<'s> for Within<'s> {
+    fn entries(self) -> Vec<(KeyAt<'s>, Self)> {
+        let table = match self.value {
+            Part::Table(table) | Part::Value(DeValue::Table(table)) => table,
+            Part::Value(_) => return Vec::new(),
+        };
+        // The parser gives them in the order of the alphabet.
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let entry = |(key, value): (&'s Spanned<_>, &'s Spanned<DeValue<'s>>)| {
+            let at = KeyAt { text: AsRef::<str>::as_ref(key.get_ref()), line: self.source.line(&key.span()) };
+            (at, Self { value: Part::Value(value.get_ref()), ..self })
+        };
+        entries.into_iter().map(entry).collect()
+    }
+
+    fn items(self) -> Vec<Self> {
+        match self.value {
+            Part::Value(DeValue::Array(list)) => {
+                list.iter().map(|item| Self { value: Part::Value(item.get_ref()), ..self }).collect()
+            }
+            Part::Table(_) | Part::Value(_) => Vec::new(),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which rules are about a tool, without looking at the others.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -40,17 +41,22 @@ impl Index {
     }
 
     /// The rules that are about a tool, in order.
-    pub(super) fn about(&self, tool: &str) -> Vec<u32> {
-        let mut about = self.exact.get(tool).cloned().unwrap_or_default();
+    pub(super) fn about(&self, tool: &str) -> Cow<'_, [u32]> {
+        let exact = self.exact.get(tool).map_or(&[][..], Vec::as_slice);
         let globs = self.globs.matches(tool);
-        for place in &globs {
-            about.extend_from_slice(&self.rules[*place]);
+        match (exact, &*globs) {
+            (exact, []) => Cow::Borrowed(exact),
+            ([], [only]) => Cow::Borrowed(&self.rules[*only]),
+            (exact, globs) => {
+                let mut about = exact.to_vec();
+                for place in globs {
+                    about.extend_from_slice(&self.rules[*place]);
+                }
+                about.sort_unstable();
+                about.dedup();
+                Cow::Owned(about)
+            }
         }
-        if !globs.is_empty() {
-            about.sort_unstable();
-            about.dedup();
-        }
-        about
     }
 }
 

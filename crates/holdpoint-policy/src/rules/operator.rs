@@ -39,7 +39,15 @@ pub(crate) enum Kind {
     Len(CompiledCondition),
     Any(CompiledCondition),
     All(CompiledCondition),
-    Matches(Regex),
+    Matches(Pattern),
+}
+
+/// A regular expression.
+pub(crate) struct Pattern {
+    regex: Regex,
+    /// What every text begins with in which it is found, if it is plain that there is such a thing: most texts are told
+    /// apart by that alone.
+    start: Option<Box<str>>,
 }
 
 impl CompiledCondition {
@@ -87,7 +95,7 @@ impl Kind {
             },
             Kind::StartsWith(start) => text_of(node)?.is_some_and(|text| text.starts_with(&**start)),
             Kind::EndsWith(end) => text_of(node)?.is_some_and(|text| text.ends_with(&**end)),
-            Kind::Matches(regex) => text_of(node)?.is_some_and(|text| regex.is_match(text)),
+            Kind::Matches(regex) => text_of(node)?.is_some_and(|text| regex.is_in(text)),
             Kind::Under(folders) => node.path()?.is_some_and(|path| folders.iter().any(|folder| folder.holds(path))),
             Kind::Host(hosts) => node.host()?.is_some_and(|host| hosts.iter().any(|pattern| pattern.holds(host))),
             Kind::Contains(part) => match (node.open()?, part) {
@@ -153,7 +161,7 @@ fn kind(at: &str, condition: &Condition, operator: &'static str) -> Result<Kind,
         "len" => nested(len, Domain::Count)?.map(Kind::Len),
         "any" => nested(any, Domain::Item)?.map(Kind::Any),
         "all" => nested(all, Domain::Item)?.map(Kind::All),
-        _ => matches.as_deref().map(|pattern| regex(at, pattern)).transpose()?.map(Kind::Matches),
+        _ => matches.as_deref().map(|pattern| Pattern::new(at, pattern)).transpose()?.map(Kind::Matches),
     };
     made.ok_or_else(|| RuleProblem::NoOperator { pointer: at.to_owned() })
 }
@@ -166,9 +174,32 @@ fn filled<'t>(at: &str, operator: &'static str, text: Option<&'t str>) -> Result
     }
 }
 
-fn regex(at: &str, pattern: &str) -> Result<Regex, RuleProblem> {
-    let built = RegexBuilder::new(pattern).size_limit(REGEX_BYTES_MAX).build();
-    built.map_err(|error| RuleProblem::regex(at, &error))
+impl Pattern {
+    /// `at` is for messages.
+    pub(crate) fn new(at: &str, pattern: &str) -> Result<Self, RuleProblem> {
+        let built = RegexBuilder::new(pattern).size_limit(REGEX_BYTES_MAX).build();
+        let regex = built.map_err(|error| RuleProblem::regex(at, &error))?;
+        Ok(Self { regex, start: literal_start(pattern).map(Into::into) })
+    }
+
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.start.as_ref().is_none_or(|start| text.starts_with(&**start)) && self.regex.is_match(text)
+    }
+}
+
+/// The letters after `^` that stand for themselves. Nothing where alternatives, groups with flags or escapes could give
+/// them another meaning.
+fn literal_start(pattern: &str) -> Option<&str> {
+    let rest = pattern.strip_prefix('^')?;
+    if rest.contains('|') || rest.contains("(?") {
+        return None;
+    }
+    let end = rest.find(['\\', '.', '+', '*', '?', '(', ')', '[', ']', '{', '}', '^', '$']).unwrap_or(rest.len());
+    let (plain, after) = rest.split_at(end);
+    // A letter that is repeated need not be there.
+    let repeated = after.starts_with(['+', '*', '?', '{']);
+    let plain = if repeated { &plain[..plain.char_indices().next_back()?.0] } else { plain };
+    (!plain.is_empty()).then_some(plain)
 }
 
 fn folders(at: &str, written: &[String]) -> Result<Vec<Folder>, RuleProblem> {

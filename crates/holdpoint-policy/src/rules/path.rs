@@ -1,8 +1,9 @@
 //! Paths below a folder, told by their text alone.
 
-/// An absolute path without detours, as the names on the way.
+/// An absolute path without detours. It ends in a slash, so that what begins with it is below it, and no letters need be
+/// told from names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Folder(Vec<Box<str>>);
+pub(crate) struct Folder(Box<str>);
 
 impl Folder {
     /// Reads the folder of a rule. Nothing if it is not an absolute path without `..`.
@@ -10,25 +11,25 @@ impl Folder {
         if !is_plain(text) || text.contains('\\') || text.split('/').any(|name| name == "..") {
             return None;
         }
-        Some(Self(names(text, Separators::Slash)?.into_iter().map(Into::into).collect()))
+        direct(text, Separators::Slash).map(Self)
     }
 
     /// Whether a path leads to this folder or below it, whichever way it is read.
     pub(crate) fn holds(&self, path: &PathNames) -> bool {
-        path.readings.iter().all(|names| names.starts_with(&self.0)) && !path.readings.is_empty()
+        path.readings.iter().all(|reading| reading.starts_with(&*self.0)) && !path.readings.is_empty()
     }
 
     /// Whether every path below the other folder is below this one.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        other.0.starts_with(&self.0)
+        other.0.starts_with(&*self.0)
     }
 }
 
-/// A path, taken apart.
+/// A path without detours.
 pub(crate) struct PathNames {
-    /// The names from the root on. One list, or two if there are backslashes: some programs take them for separators,
-    /// others for letters. None if it is not an absolute path that every program reads alike.
-    readings: Vec<Vec<Box<str>>>,
+    /// As folders are. One, or two if there are backslashes: some programs take them for separators, others for letters.
+    /// None if it is not an absolute path that every program reads alike.
+    readings: Vec<Box<str>>,
 }
 
 impl PathNames {
@@ -39,8 +40,7 @@ impl PathNames {
             (true, false) => &[Separators::Slash],
             (true, true) => &[Separators::Slash, Separators::Both],
         };
-        let read =
-            |separators: &Separators| names(path, *separators).map(|names| names.into_iter().map(Into::into).collect());
+        let read = |separators: &Separators| direct(path, *separators);
         Self { readings: separators.iter().map(read).collect::<Option<_>>().unwrap_or_default() }
     }
 }
@@ -51,23 +51,31 @@ enum Separators {
     Both,
 }
 
-/// The names from the root to what the path leads to. Nothing for a relative path, and for one that leaves the root.
-fn names(path: &str, separators: Separators) -> Option<Vec<&str>> {
+/// The names from the root to what the path leads to, a slash after each. Nothing for a relative path, and for one that
+/// leaves the root.
+fn direct(path: &str, separators: Separators) -> Option<Box<str>> {
     let is_separator = |letter: char| match separators {
         Separators::Slash => letter == '/',
         Separators::Both => matches!(letter, '/' | '\\'),
     };
-    let mut names = Vec::new();
-    for name in path.strip_prefix('/')?.split(is_separator) {
+    let rest = path.strip_prefix('/')?;
+    let mut direct = String::with_capacity(path.len() + 1);
+    direct.push('/');
+    for name in rest.split(is_separator) {
         match name {
             "" | "." => {}
             ".." => {
-                names.pop()?;
+                // The last name goes, with its slash.
+                let before = direct.strip_suffix('/').and_then(|names| names.rfind('/'))?;
+                direct.truncate(before + 1);
             }
-            name => names.push(name),
+            name => {
+                direct.push_str(name);
+                direct.push('/');
+            }
         }
     }
-    Some(names)
+    Some(direct.into())
 }
 
 /// A path that every program reads alike: no control characters, and no separator or dot in the spelling of URLs.

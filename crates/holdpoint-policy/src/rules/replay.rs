@@ -1,7 +1,7 @@
 //! What other rules would have made of recorded calls.
 
 use holdpoint_codec::Context;
-use holdpoint_core::{Arguments, CallKey, Decision, ToolName};
+use holdpoint_core::{Arguments, CallKey, Decision, FourEyes, ToolName};
 use serde_json::{Value, json};
 
 use super::facts::Facts;
@@ -64,6 +64,7 @@ fn shown(decision: &Decision) -> Value {
         shown["approvers"] = terms.approvers.iter().map(|role| Value::from(&**role)).collect();
         shown["quorum"] = terms.quorum.into();
         shown["expires_in_ms"] = terms.expires_in_ms.into();
+        shown["four_eyes"] = (terms.four_eyes == FourEyes::On).into();
     }
     shown
 }

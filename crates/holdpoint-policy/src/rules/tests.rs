@@ -10,6 +10,7 @@ use super::duration::parse_ms;
 use super::host::{HostPattern, host_of};
 use super::nearest::nearest;
 use super::node::{Node, Opened, Unreadable};
+use super::operator::Pattern;
 use super::path::{Folder, PathNames};
 use super::pointer::Pointer;
 
@@ -359,5 +360,15 @@ proptest! {
         if let Some(pointer) = Pointer::parse(&text) {
             let _ = pointer.find(&Node::raw(r#"{"a":[1,{"b":null}]}"#)).map(|found| found.is_some());
         }
+    }
+
+    #[test]
+    fn a_regular_expression_is_found_where_the_engine_finds_it(
+        pattern in "\\^?[ab]{0,3}[?*+|.]?(\\(a\\)|\\[ab\\]|\\\\.|\\{2\\}|\\(\\?i\\))?[ab$]{0,2}",
+        text in "[abAB.2]{0,5}",
+    ) {
+        let Ok(engine) = regex::Regex::new(&pattern) else { return Ok(()) };
+        let ours = Pattern::new("/a", &pattern).unwrap();
+        prop_assert_eq!(ours.is_in(&text), engine.is_match(&text), "{} in {}", pattern, text);
     }
 }

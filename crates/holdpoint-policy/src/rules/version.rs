@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use holdpoint_core::{Decision, Terms};
+use holdpoint_core::{Decision, FourEyes, Terms};
 use sha2::{Digest as _, Sha256};
 
 use super::compiled::{Asked, CompiledRule};
 use super::{Decide, Literal};
 use crate::PolicyVersion;
+
+/// Enough that nobody finds other rules with the same one.
+const BYTES: usize = 16;
 
 /// Changes when the same rules would be read in another way.
 const DOMAIN: &[u8] = b"holdpoint.rules.1\0";
@@ -21,7 +24,7 @@ pub(super) fn of(rules: &[CompiledRule]) -> PolicyVersion {
         hash.update(b"\n");
     }
     let mut text = String::new();
-    for byte in hash.finalize() {
+    for byte in &hash.finalize()[..BYTES] {
         // Writing to memory does not fail.
         let _ = write!(text, "{byte:02x}");
     }
@@ -70,6 +73,9 @@ fn terms_literal(terms: &Terms) -> Literal {
     ]);
     if let Some(ms) = terms.expires_in_ms {
         parts.insert("expires_in_ms".to_owned(), text(ms.to_string()));
+    }
+    if terms.four_eyes == FourEyes::On {
+        parts.insert("four_eyes".to_owned(), Literal::Bool(true));
     }
     Literal::Map(parts)
 }

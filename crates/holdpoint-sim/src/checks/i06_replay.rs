@@ -52,6 +52,9 @@ fn same_content(live: &Run, read: &Run) -> Result<(), String> {
             return Err("the results differ".to_owned());
         }
     }
+    if live.earlier_turns() != read.earlier_turns() {
+        return Err("what ran in earlier turns differs".to_owned());
+    }
     if live.context() != read.context() {
         return Err("the context differs".to_owned());
     }

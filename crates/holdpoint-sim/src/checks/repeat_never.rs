@@ -30,7 +30,7 @@ impl Check for RepeatNever {
                 let never = known.tool.as_ref().and_then(tools::repeat_of) == Some(Repeat::Never);
                 if known.may_repeat {
                     *self.allowed.entry((*slot, Turn(history.turn), *call)).or_default() += 1;
-                } else if never && attempt.0 > 1 {
+                } else if never && attempt.0 > 1 && !known.is_handed_back {
                     return Err(format!("attempt {attempt} of call {call} without a person's word"));
                 }
                 Ok(())

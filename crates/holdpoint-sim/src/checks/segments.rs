@@ -37,8 +37,14 @@ impl Check for Segments {
                         *open = false;
                         Ok(())
                     }
-                    // Time, imports and what comes too late do not need a segment.
-                    (Event::CallExpired { .. } | Event::Imported(_) | Event::EvidenceGiven { .. }, false)
+                    // Time, imports, grants that are taken back and what comes too late do not need a segment.
+                    (
+                        Event::CallExpired { .. }
+                        | Event::Imported(_)
+                        | Event::EvidenceGiven { .. }
+                        | Event::GrantRevoked { .. },
+                        false,
+                    )
                     | (_, true) => Ok(()),
                     (_, false) => Err(format!("`{}` outside a segment", event.name())),
                 }

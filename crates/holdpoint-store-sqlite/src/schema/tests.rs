@@ -35,7 +35,8 @@ fn statements() -> Vec<&'static str> {
     all.extend([read::HEAD, read::REVISION, read::LOAD, read::AUDIT, read::DUE, read::LAPSED, read::ARRIVALS]);
     all.extend([read::DELIVERED, read::TASK]);
     all.extend([seals::ANY_TO_SEAL, seals::TO_SEAL, seals::LAST_SEAL, seals::ADD_SEAL, seals::SEAL_RUNS, seals::SEALS]);
-    all.extend([seals::HEADS, seals::AUDIT_AFTER, seals::TRACES, seals::TOMBSTONES]);
+    all.extend([seals::HEADS, seals::AUDIT_AFTER, seals::AUDIT_OF_TENANT, seals::AUDIT_OF_RUN]);
+    all.extend([seals::AUDITED_RUNS, seals::TRACES, seals::TOMBSTONES]);
     all.extend([grants::OPEN_GRANTS, grants::REVOKE, grants::MATCHING]);
     all
 }
@@ -96,6 +97,10 @@ async fn what_is_asked_often_has_its_index() {
         (seals::TO_SEAL, "runs_to_seal (audit_tenant=?)"),
         (seals::HEADS, "runs_audited (audit_tenant=? AND run_id>?)"),
         (seals::AUDIT_AFTER, "log_by_run (run_no=? AND last_seq>?)"),
+        (seals::AUDIT_OF_TENANT, "log_by_run (run_no=? AND last_seq>?)"),
+        (seals::AUDIT_OF_RUN, "sqlite_autoindex_runs_1 (run_id=?"),
+        (seals::UNSEALED, "runs_to_seal (audit_tenant>?)"),
+        (seals::UNSEALED, "seals_by_tenant (tenant=?)"),
         (seals::TRACES, "tombstones_by_run (tenant=? AND run_id=?)"),
         (seals::TENANTS, "runs_audited (audit_tenant>?)"),
         (grants::MATCHING, "grants_open (tenant=? AND tool=?)"),

@@ -14,6 +14,8 @@ const SUSPECTS_MAX: usize = 256;
 /// How far the rows of a run were checked.
 pub(super) struct RunCheck {
     head: SealedRun,
+    /// How far it was sealed, and by which seal.
+    sealed: (Revision, u64),
     count: u64,
     /// The place that the next row must have.
     next: u64,
@@ -56,6 +58,7 @@ impl RunCheck {
         let first = first_link(&run.head.run, run.tenant.as_deref());
         Self {
             head: run.head.clone(),
+            sealed: (run.sealed, run.seal),
             count: run.count,
             next: 1,
             jump: None,
@@ -74,6 +77,7 @@ impl RunCheck {
     /// Checks more rows. The head is as new as they are.
     pub(super) fn add(&mut self, run: &AuditedRun) {
         self.head = run.head.clone();
+        self.sealed = (run.sealed, run.seal);
         self.count = run.count;
         for (place, row) in &run.rows {
             self.row(*place, row);
@@ -147,6 +151,11 @@ impl RunCheck {
         }
         let head = self.head_finding();
         self.findings.extend(head);
+        let (sealed, seal) = self.sealed;
+        // A head that is not right says nothing of this.
+        if (sealed == Revision(0)) != (seal == 0) || (self.findings.is_empty() && sealed > self.head.revision) {
+            self.find(|run| Finding::SealedMismatch { run });
+        }
         self.findings
     }
 

@@ -1,126 +1,17 @@
 //! Goes through the whole audit log and names what is not as it was written.
 
-use std::collections::{BTreeMap, HashSet};
-use std::fmt;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use holdpoint_core::{Revision, RunId};
-
 use super::check::RunCheck;
-use super::{AuditedRun, Link, Seal, SealedRun, Trace, seal_link};
-use crate::{DUE_LIMIT_MAX, Store, StoreError};
+use super::{AuditPage, AuditScope, AuditedRun, Finding, Link, Seal, SealMark, SealedRun, Trace, seal_link};
+use crate::{Cursor, DUE_LIMIT_MAX, Store, StoreError};
 
 /// How many findings are named. More are counted.
 pub const FINDINGS_MAX: usize = 1_000;
 /// How many seals are read at a time: each may name a thousand runs.
 const SEALS_AT_ONCE: usize = 16;
-
-/// Something that is not as it was written.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Finding {
-    /// The row of this revision is not the one that was written.
-    RowChanged {
-        /// The run.
-        run: RunId,
-        /// The revision of the row.
-        revision: Revision,
-    },
-    /// The row of this revision is gone, or one or more before it.
-    RowMissing {
-        /// The run.
-        run: RunId,
-        /// The revision of the row, or of the next one that is there.
-        revision: Revision,
-    },
-    /// The row of this revision is not in its place.
-    RowOutOfOrder {
-        /// The run.
-        run: RunId,
-        /// The revision that it has by now.
-        revision: Revision,
-    },
-    /// The rows of the run do not end where the run says.
-    HeadMismatch {
-        /// The run.
-        run: RunId,
-    },
-    /// A run that was sealed is gone, and was not pruned.
-    RunMissing {
-        /// Its tenant.
-        tenant: Option<Arc<str>>,
-        /// The run.
-        run: RunId,
-        /// A seal that names it.
-        seal: u64,
-    },
-    /// A seal is not the one that was made.
-    SealBroken {
-        /// Its tenant.
-        tenant: Option<Arc<str>>,
-        /// Its number.
-        number: u64,
-    },
-    /// Seals are gone.
-    SealMissing {
-        /// Their tenant.
-        tenant: Option<Arc<str>>,
-        /// The first that is missing.
-        first: u64,
-        /// The last that is missing.
-        last: u64,
-    },
-    /// A run was pruned, and what is left of it is not what a seal says.
-    TombstoneMismatch {
-        /// Its tenant.
-        tenant: Option<Arc<str>>,
-        /// The run.
-        run: RunId,
-        /// The seal that names it.
-        seal: u64,
-    },
-}
-
-/// As in ``of tenant `acme` ``.
-struct Of<'a>(&'a Option<Arc<str>>);
-
-impl fmt::Display for Of<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(tenant) => write!(f, "of tenant `{tenant}`"),
-            None => f.write_str("of runs without a tenant"),
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Finding::RowChanged { run, revision } => {
-                write!(f, "run `{run}`: the row of revision `{revision}` was changed")
-            }
-            Finding::RowMissing { run, revision } => {
-                write!(f, "run `{run}`: the row of revision `{revision}` is missing, or rows before it are")
-            }
-            Finding::RowOutOfOrder { run, revision } => {
-                write!(f, "run `{run}`: the row of revision `{revision}` is not in its place")
-            }
-            Finding::HeadMismatch { run } => write!(f, "run `{run}`: its rows do not end where they should"),
-            Finding::RunMissing { tenant, run, seal } => {
-                write!(f, "run `{run}` is in seal `{seal}` {} and is gone", Of(tenant))
-            }
-            Finding::SealBroken { tenant, number } => write!(f, "seal `{number}` {} was changed", Of(tenant)),
-            Finding::SealMissing { tenant, first, last } if first == last => {
-                write!(f, "seal `{first}` {} is missing", Of(tenant))
-            }
-            Finding::SealMissing { tenant, first, last } => {
-                write!(f, "seals `{first}` to `{last}` {} are missing", Of(tenant))
-            }
-            Finding::TombstoneMismatch { tenant, run, seal } => {
-                write!(f, "run `{run}` was pruned as another than seal `{seal}` {} says", Of(tenant))
-            }
-        }
-    }
-}
 
 /// How far a verification is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,6 +28,15 @@ pub struct VerifyProgress {
     pub findings: u64,
 }
 
+/// What to verify.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyRequest {
+    /// Whose audit log. Of one run only its rows are checked, and no seals.
+    pub scope: AuditScope,
+    /// Seals that somebody kept elsewhere: they must be there, as they were.
+    pub expected: Vec<SealMark>,
+}
+
 /// What a verification saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
@@ -148,6 +48,9 @@ pub struct Verified {
     pub seals: u64,
     /// How many tombstones.
     pub tombstones: u64,
+    /// The newest seal of each tenant that has one. Whoever keeps it where nobody can change it finds whatever is changed
+    /// before it later on, even by somebody who can compute chains.
+    pub newest: Vec<SealMark>,
     /// What is not as it was written, each once. Empty when all is well.
     pub findings: Vec<Finding>,
     /// How many findings are not named, since there are more than [`FINDINGS_MAX`].
@@ -170,23 +73,65 @@ pub async fn verify(
     store: &dyn Store,
     progress: &mut (dyn FnMut(VerifyProgress) + Send),
 ) -> Result<Verified, StoreError> {
-    let mut checking = Checking { store, progress, seen: Verified::default(), found: HashSet::new() };
-    let mut sealed = checking.rows().await?;
-    for tenant in store.tenants().await? {
-        let known = sealed.remove(&tenant).unwrap_or_default();
-        let known = known.max(checking.tombstones(tenant.as_deref()).await?);
-        checking.seals(&tenant, known).await?;
+    verify_with(store, &VerifyRequest::default(), progress).await
+}
+
+/// Checks a part of the audit log, and whether the seals that somebody kept elsewhere are there.
+///
+/// # Errors
+/// As [`verify`].
+pub async fn verify_with(
+    store: &dyn Store,
+    request: &VerifyRequest,
+    progress: &mut (dyn FnMut(VerifyProgress) + Send),
+) -> Result<Verified, StoreError> {
+    let mut checking = Checking { store, request, progress, seen: Verified::default(), found: HashSet::new() };
+    let mut claims = checking.rows().await?;
+    for tenant in checking.tenants().await? {
+        let runs = claims.remove(&tenant).unwrap_or_default();
+        let stones = checking.tombstones(&tenant).await?;
+        let confirmed = checking.seals(&tenant, runs.last_seal.max(stones.last_seal)).await?;
+        if stones.sealed > confirmed.stones {
+            checking.unfounded_stones(&tenant).await?;
+        }
+        if runs.sealed > confirmed.runs {
+            checking.unfounded_runs(&tenant).await?;
+        }
     }
     Ok(checking.seen)
 }
 
-/// The last seal of each tenant that a run names.
-type LastSeals = BTreeMap<Option<Arc<str>>, u64>;
+/// What the runs of a tenant, or its tombstones, say of seals.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Claims {
+    /// The last seal that one of them names.
+    pub(super) last_seal: u64,
+    /// How many name one.
+    pub(super) sealed: u64,
+}
 
-struct Checking<'a> {
-    store: &'a dyn Store,
+/// What the runs of each tenant say.
+type TenantClaims = BTreeMap<Option<Arc<str>>, Claims>;
+
+impl Claims {
+    pub(super) fn add(&mut self, seal: u64) {
+        self.last_seal = self.last_seal.max(seal);
+        self.sealed += u64::from(seal > 0);
+    }
+}
+
+/// How many runs and tombstones the seal that they name does name.
+#[derive(Clone, Copy, Default)]
+struct Confirmed {
+    runs: u64,
+    stones: u64,
+}
+
+pub(super) struct Checking<'a> {
+    pub(super) store: &'a dyn Store,
+    request: &'a VerifyRequest,
     progress: &'a mut (dyn FnMut(VerifyProgress) + Send),
-    seen: Verified,
+    pub(super) seen: Verified,
     found: HashSet<Finding>,
 }
 
@@ -194,33 +139,60 @@ struct Checking<'a> {
 struct SealCheck {
     next: u64,
     before: Option<Link>,
+    confirmed: Confirmed,
 }
 
 impl Checking<'_> {
-    async fn rows(&mut self) -> Result<LastSeals, StoreError> {
-        let (mut sealed, mut cursor) = (LastSeals::new(), None);
-        let mut current: Option<RunCheck> = None;
+    /// Those that are in the store, and those of which somebody has a seal.
+    async fn tenants(&self) -> Result<BTreeSet<Option<Arc<str>>>, StoreError> {
+        let mut tenants: BTreeSet<_> = self.request.expected.iter().map(|mark| mark.tenant.clone()).collect();
+        match &self.request.scope {
+            AuditScope::All => tenants.extend(self.store.tenants().await?),
+            AuditScope::Tenant(tenant) => _ = tenants.insert(tenant.clone()),
+            AuditScope::Run(_) => {}
+        }
+        Ok(tenants)
+    }
+
+    async fn rows(&mut self) -> Result<TenantClaims, StoreError> {
+        let (store, scope) = (self.store, &self.request.scope);
+        let read = async |cursor: Option<Cursor>| store.audit_after(scope, cursor.as_ref(), DUE_LIMIT_MAX).await;
+        let (mut claims, mut current) = (BTreeMap::new(), None);
+        let mut page = read(None).await?;
         loop {
-            let page = self.store.audit_after(cursor.as_ref(), DUE_LIMIT_MAX).await?;
-            for run in &page.runs {
-                let check = self.check_of(run, current.take());
-                current = Some(check);
-                self.seen.rows += run.rows.len() as u64;
-                if run.seal > 0 {
-                    let last = sealed.entry(run.tenant.clone()).or_default();
-                    *last = run.seal.max(*last);
+            let next = page.next.take();
+            // The next page is on its way while this one is checked.
+            let reading = async {
+                match next {
+                    Some(cursor) => read(Some(cursor)).await.map(Some),
+                    None => Ok(None),
                 }
-            }
-            self.tell();
-            cursor = page.next;
-            if cursor.is_none() {
-                break;
+            };
+            let (coming, ()) = tokio::join!(biased; reading, async {
+                self.check_page(&page, &mut current, &mut claims);
+            });
+            match coming? {
+                Some(coming) => page = coming,
+                None => break,
             }
         }
         if let Some(check) = current {
             self.name(check.end());
         }
-        Ok(sealed)
+        Ok(claims)
+    }
+
+    /// `current` is the check of the last run of the page before, which may go on.
+    fn check_page(&mut self, page: &AuditPage, current: &mut Option<RunCheck>, claims: &mut TenantClaims) {
+        for run in &page.runs {
+            if !current.as_ref().is_some_and(|check| check.is_of(run)) && run.seal > 0 {
+                claims.entry(run.tenant.clone()).or_default().add(run.seal);
+            }
+            let check = self.check_of(run, current.take());
+            *current = Some(check);
+            self.seen.rows += run.rows.len() as u64;
+        }
+        self.tell();
     }
 
     /// The check of this run with the rows that came; the one before ends when it is another run's.
@@ -239,38 +211,33 @@ impl Checking<'_> {
         check
     }
 
-    /// Counts tombstones, and returns the last seal that one of them names.
-    async fn tombstones(&mut self, tenant: Option<&str>) -> Result<u64, StoreError> {
-        let (mut after, mut sealed) = (None, 0);
-        loop {
-            let page = self.store.tombstones(tenant, after.as_ref(), DUE_LIMIT_MAX).await?;
-            let Some(last) = page.last() else { return Ok(sealed) };
-            after = Some(last.run.run.clone());
-            sealed = page.iter().map(|tombstone| tombstone.seal).fold(sealed, u64::max);
-            self.seen.tombstones += page.len() as u64;
-            self.tell();
-        }
-    }
-
-    /// `known` is a seal that there must be.
-    async fn seals(&mut self, tenant: &Option<Arc<str>>, known: u64) -> Result<(), StoreError> {
-        let (mut check, mut after) = (SealCheck { next: 1, before: None }, 0);
+    /// `known` is a seal that there must be. Returns what the seals confirm.
+    async fn seals(&mut self, tenant: &Option<Arc<str>>, known: u64) -> Result<Confirmed, StoreError> {
+        let (mut check, mut after) = (SealCheck { next: 1, before: None, confirmed: Confirmed::default() }, 0);
+        let request = self.request;
+        let expected = || request.expected.iter().filter(|mark| mark.tenant == *tenant);
         loop {
             let page = self.store.seals(tenant.as_deref(), after, SEALS_AT_ONCE).await?;
             let Some(last) = page.last() else { break };
             after = last.number;
             for seal in &page {
+                if expected().any(|mark| mark.number == seal.number && mark.link != seal.link) {
+                    self.name([Finding::SealUnexpected { tenant: tenant.clone(), number: seal.number }]);
+                }
                 if self.check_seal(&mut check, seal) {
-                    self.check_sealed(seal).await?;
+                    self.check_sealed(seal, &mut check.confirmed).await?;
                 }
             }
             self.seen.seals += page.len() as u64;
             self.tell();
         }
+        let known = expected().map(|mark| mark.number).fold(known, u64::max);
         if known >= check.next {
             self.name([Finding::SealMissing { tenant: tenant.clone(), first: check.next, last: known }]);
         }
-        Ok(())
+        let newest = check.before.map(|link| SealMark { tenant: tenant.clone(), number: after, link });
+        self.seen.newest.extend(newest);
+        Ok(check.confirmed)
     }
 
     /// Whether what the seal says can be believed.
@@ -284,20 +251,28 @@ impl Checking<'_> {
         } else if !is_right {
             self.name([Finding::SealBroken { tenant, number: seal.number }]);
         }
-        *check = SealCheck { next: seal.number.saturating_add(1), before: Some(seal.link) };
+        check.next = seal.number.saturating_add(1);
+        check.before = Some(seal.link);
         is_right || !follows
     }
 
-    async fn check_sealed(&mut self, seal: &Seal) -> Result<(), StoreError> {
+    async fn check_sealed(&mut self, seal: &Seal, confirmed: &mut Confirmed) -> Result<(), StoreError> {
         for runs in seal.runs.chunks(DUE_LIMIT_MAX) {
             let traces = self.store.traces(seal.tenant.as_deref(), runs).await?;
+            let stones = traces.iter().flat_map(|trace| &trace.tombstones);
+            confirmed.stones += stones.filter(|stone| stone.seal == seal.number).count() as u64;
+            confirmed.runs += traces.iter().filter(|trace| trace.seal == seal.number).count() as u64;
             let findings = runs.iter().zip(&traces).filter_map(|(run, trace)| trace_finding(seal, run, trace));
             self.name(findings);
         }
         Ok(())
     }
 
-    fn name(&mut self, findings: impl IntoIterator<Item = Finding>) {
+    pub(super) fn was_found(&self, finding: &Finding) -> bool {
+        self.found.contains(finding)
+    }
+
+    pub(super) fn name(&mut self, findings: impl IntoIterator<Item = Finding>) {
         for finding in findings {
             if self.found.contains(&finding) {
                 continue;
@@ -311,8 +286,8 @@ impl Checking<'_> {
         }
     }
 
-    fn tell(&mut self) {
-        let Verified { runs, rows, seals, tombstones, ref findings, unnamed } = self.seen;
+    pub(super) fn tell(&mut self) {
+        let Verified { runs, rows, seals, tombstones, ref findings, unnamed, .. } = self.seen;
         let findings = findings.len() as u64 + unnamed;
         (self.progress)(VerifyProgress { runs, rows, seals, tombstones, findings });
     }
@@ -320,10 +295,16 @@ impl Checking<'_> {
 
 /// What a seal says of a run, and what there is of it.
 fn trace_finding(seal: &Seal, sealed: &SealedRun, trace: &Trace) -> Option<Finding> {
-    if trace.link == Some(sealed.link) {
-        return None;
-    }
     let (tenant, run) = (seal.tenant.clone(), sealed.run.clone());
+    if trace.link == Some(sealed.link) {
+        // Later seals are about later rows.
+        let fits = match trace.seal.cmp(&seal.number) {
+            Ordering::Less => false,
+            Ordering::Equal => trace.sealed == sealed.revision,
+            Ordering::Greater => trace.sealed > sealed.revision,
+        };
+        return (!fits).then_some(Finding::SealedMismatch { run });
+    }
     // Those that were pruned before this seal were other runs of the same name.
     let mut pruned = trace.tombstones.iter().filter(|tombstone| tombstone.seal >= seal.number).peekable();
     let was_pruned = pruned.peek().is_some();

@@ -8,8 +8,8 @@ use super::desk::closes;
 use super::{Checked, Fixture, START, at, expect, must, step_at};
 use crate::audit::verify;
 use crate::{
-    CommitError, Fence, HeadUpdate, Link, PruneRequest, SealedRun, Store, StoreError, TaskGuard, Transition,
-    first_link, next_link,
+    AuditScope, CommitError, Fence, HeadUpdate, Link, PruneRequest, SealedRun, Store, StoreError, TaskGuard,
+    Transition, first_link, next_link,
 };
 
 /// A transition with one record and this audit row.
@@ -146,22 +146,22 @@ pub async fn the_whole_audit_log_comes_in_pages(Fixture { store, .. }: Fixture) 
     }
     must("commit", store.commit(&RunId::new("silent"), at(0), audited(None, None, START)).await)?;
     for limit in [1, 2, 3, 100] {
-        let seen = pages(&store, limit).await?;
+        let seen = pages(&store, &AuditScope::All, limit).await?;
         let mut wanted: Vec<(String, u64, String)> = Vec::new();
         for (number, run) in ["a", "b", "c", "d"].into_iter().enumerate() {
             wanted.extend((1..).zip(&rows[..number + 1]).map(|(place, row)| (run.into(), place, (*row).into())));
         }
         expect(seen == wanted, || format!("in pages of {limit} came {seen:?}"))?;
     }
-    let refused = store.audit_after(Some(&crate::Cursor::new("nobody's")), 10).await;
+    let refused = store.audit_after(&AuditScope::All, Some(&crate::Cursor::new("nobody's")), 10).await;
     expect(matches!(refused, Err(StoreError::InvalidCursor)), || format!("a foreign cursor gave {refused:?}"))
 }
 
 /// Run, place and body of each row, in the order of the runs' names.
-async fn pages(store: &Arc<dyn Store>, limit: usize) -> Result<Vec<(String, u64, String)>, String> {
+async fn pages(store: &Arc<dyn Store>, scope: &AuditScope, limit: usize) -> Result<Vec<(String, u64, String)>, String> {
     let (mut seen, mut silent, mut cursor) = (Vec::new(), 0, None);
     for _ in 0..100 {
-        let page = must("audit", store.audit_after(cursor.as_ref(), limit).await)?;
+        let page = must("audit", store.audit_after(scope, cursor.as_ref(), limit).await)?;
         for run in page.runs {
             silent += usize::from(run.head.run.as_str() == "silent");
             let ends = run.head.revision.0 == run.count && (run.count > 0 || run.head.link == empty(&run.head.run));
@@ -174,9 +174,39 @@ async fn pages(store: &Arc<dyn Store>, limit: usize) -> Result<Vec<(String, u64,
             break;
         }
     }
-    expect(silent > 0, || "a run without rows does not come".to_owned())?;
+    expect(silent > 0 || *scope != AuditScope::All, || "a run without rows does not come".to_owned())?;
     seen.sort();
     Ok(seen)
+}
+
+/// The audit log of a tenant, and that of a run, come in pages as the whole one does, and nobody else's rows with them.
+pub async fn the_audit_log_of_a_tenant_or_a_run_comes_alone(Fixture { store, .. }: Fixture) -> Checked {
+    let rows = ["1", "2", "3"];
+    for (run, tenant) in [("a", Some("acme")), ("b", None), ("c", Some("acme")), ("d", Some("")), ("e", Some("other"))]
+    {
+        write(&store, run, tenant, &rows).await?;
+    }
+    let tenant = |tenant: Option<&str>| AuditScope::Tenant(tenant.map(Into::into));
+    let run = |run| AuditScope::Run(RunId::new(run));
+    let cases = [
+        (tenant(Some("acme")), vec!["a", "c"]),
+        (tenant(None), vec!["b"]),
+        (tenant(Some("")), vec!["d"]),
+        (tenant(Some("nobody")), vec![]),
+        (run("c"), vec!["c"]),
+        (run("nobody's"), vec![]),
+    ];
+    for (scope, runs) in cases {
+        let wanted: Vec<(String, u64, String)> = runs
+            .iter()
+            .flat_map(|run| (1..).zip(rows).map(|(place, row)| ((*run).to_owned(), place, row.to_owned())))
+            .collect();
+        for limit in [1, 2, 100] {
+            let seen = pages(&store, &scope, limit).await?;
+            expect(seen == wanted, || format!("of {scope:?}, in pages of {limit}, came {seen:?}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn empty(run: &RunId) -> Link {

@@ -6,7 +6,7 @@ use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::chains::{audited, head_of, write};
 use super::{Checked, Fixture, START, at, expect, must};
-use crate::{Clock, DUE_LIMIT_MAX, PruneRequest, Seal, SealedRun, Store, Tombstone, first_link, seal_link};
+use crate::{Clock, DUE_LIMIT_MAX, PruneRequest, Seal, SealedRun, Store, Tombstone, Trace, first_link, seal_link};
 
 async fn seal(store: &Arc<dyn Store>, tenant: Option<&str>) -> Result<Option<Seal>, String> {
     must("seal", store.seal(tenant).await)
@@ -58,6 +58,34 @@ pub async fn seals_chain_what_moved(Fixture { store, clock, .. }: Fixture) -> Ch
         expect(seals.iter().eq(wanted.iter().copied()), || format!("{tenant:?} after {after} has {seals:?}"))?;
     }
     Ok(())
+}
+
+/// The tenants of which something moved are named, in order, with the moment of their last seal; those that were sealed
+/// since, or have nothing to seal, are not.
+pub async fn what_is_to_be_sealed_is_named(Fixture { store, clock, .. }: Fixture) -> Checked {
+    let named = async |wanted: &[(Option<&str>, Option<Timestamp>)]| {
+        let unsealed = must("unsealed", store.unsealed().await)?;
+        let seen: Vec<_> = unsealed.iter().map(|moved| (moved.tenant.as_deref(), moved.sealed_at)).collect();
+        expect(seen == wanted, || format!("to be sealed are {seen:?}, not {wanted:?}"))
+    };
+    named(&[]).await?;
+    write(&store, "1", Some("b"), &["1"]).await?;
+    write(&store, "2", Some(""), &["1"]).await?;
+    write(&store, "3", None, &["1"]).await?;
+    write(&store, "4", Some("b"), &["1"]).await?;
+    must("commit", store.commit(&RunId::new("silent"), at(0), audited(Some("c"), None, START)).await)?;
+    named(&[(None, None), (Some(""), None), (Some("b"), None)]).await?;
+    let first = seal(&store, Some("b")).await?.ok_or("nothing was sealed")?;
+    seal(&store, None).await?;
+    named(&[(Some(""), None)]).await?;
+    clock.advance_ms(5);
+    let step = audited(Some("b"), Some("2"), START.plus_ms(1));
+    must("commit", store.commit(&RunId::new("4"), at(1), step).await)?;
+    named(&[(Some(""), None), (Some("b"), Some(first.at))]).await?;
+    let second = seal(&store, Some("b")).await?.ok_or("nothing was sealed")?;
+    let step = audited(Some("b"), Some("2"), START.plus_ms(1));
+    must("commit", store.commit(&RunId::new("1"), at(1), step).await)?;
+    named(&[(Some(""), None), (Some("b"), Some(second.at))]).await
 }
 
 /// More runs than fit into one seal are sealed by as many as are needed, each once.
@@ -192,11 +220,17 @@ pub async fn traces_tell_what_became_of_sealed_runs(Fixture { store, .. }: Fixtu
     let asked = |run: &str, revision| SealedRun { revision: Revision(revision), ..head_of(run, None, &[]) };
     let asked = [asked("there", 2), asked("gone", 1), asked("there", 1), asked("there", 9), asked("foreign", 1)];
     let traces = must("traces", store.traces(Some("acme"), &asked).await)?;
+    must("seal", store.seal(Some("acme")).await)?;
     let seen: Vec<_> = traces.iter().map(|trace| (trace.is_there, trace.link, trace.tombstones.len())).collect();
     let link = |rows: &[&str]| Some(head_of("there", Some("acme"), rows).link);
     let wanted =
         [(true, link(&["1", "2"]), 0), (false, None, 1), (true, link(&["1"]), 0), (true, None, 0), (false, None, 0)];
-    expect(seen == wanted, || format!("the traces are {seen:?}, not {wanted:?}"))
+    expect(seen == wanted, || format!("the traces are {seen:?}, not {wanted:?}"))?;
+    let sealed = |traces: &[Trace]| traces.iter().map(|trace| (trace.sealed.0, trace.seal)).collect::<Vec<_>>();
+    expect(sealed(&traces) == [(0, 0); 5], || format!("before it was sealed they are {traces:?}"))?;
+    let traces = must("traces", store.traces(Some("acme"), &asked).await)?;
+    let wanted = [(2, 1), (0, 0), (2, 1), (2, 1), (0, 0)];
+    expect(sealed(&traces) == wanted, || format!("after it was sealed they are {traces:?}"))
 }
 
 /// Every tenant with a run, a seal or a tombstone is named once, in order.

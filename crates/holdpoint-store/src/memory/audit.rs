@@ -1,7 +1,7 @@
 //! Seals and tombstones. Links are computed when somebody asks for them: nobody can change what is in this memory, so
 //! there is no need to keep one for each row.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Timestamp};
@@ -10,7 +10,8 @@ use super::entry::Entry;
 use super::runs::RunNo;
 use super::table::Table;
 use crate::{
-    AuditPage, AuditRow, AuditedRun, Cursor, Link, Seal, SealedRun, StoreError, Tombstone, Trace, first_link, seal_link,
+    AuditPage, AuditRow, AuditScope, AuditedRun, Cursor, Link, Seal, SealedRun, StoreError, Tombstone, Trace, Unsealed,
+    first_link, seal_link,
 };
 
 type Tenant = Option<Arc<str>>;
@@ -59,11 +60,16 @@ impl Table {
     }
 
     /// Whole runs, until there are enough rows.
-    pub(super) fn audit_after(&self, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError> {
+    pub(super) fn audit_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
         let start = after.map_or(Ok(RunNo(0)), |cursor| self.run_at(cursor))?;
         let mut page = AuditPage::default();
         let mut count = 0;
-        for (number, entry) in self.runs.from(start) {
+        for (number, entry) in self.runs.from(start).filter(|(_, entry)| self.is_within(entry, scope)) {
             if count >= limit.max(1) {
                 page.next = Some(Cursor::new(number.0.to_string()));
                 break;
@@ -75,11 +81,20 @@ impl Table {
                 head: self.chain_of(entry),
                 tenant: self.audit_tenant(entry).clone(),
                 count: rows.len() as u64,
+                sealed: self.sealed.last(number).revision,
                 seal: self.sealed.last(number).number,
                 rows,
             });
         }
         Ok(page)
+    }
+
+    fn is_within(&self, entry: &Entry, scope: &AuditScope) -> bool {
+        match scope {
+            AuditScope::All => true,
+            AuditScope::Tenant(tenant) => self.audit_tenant(entry) == tenant,
+            AuditScope::Run(run) => entry.run == *run,
+        }
     }
 
     pub(super) fn audit_heads(&self, tenant: Option<&str>, after: Option<&RunId>, limit: usize) -> Vec<SealedRun> {
@@ -94,9 +109,7 @@ impl Table {
     }
 
     pub(super) fn seal(&mut self, tenant: Option<&str>, now: Timestamp, limit: usize) -> Option<Seal> {
-        let moved = self.runs.iter().filter(|(number, entry)| {
-            entry.audited > self.sealed.last(*number).revision && self.audit_tenant(entry).as_deref() == tenant
-        });
+        let moved = self.to_seal().filter(|(_, entry)| self.audit_tenant(entry).as_deref() == tenant);
         let moved: Vec<(RunNo, SealedRun)> =
             moved.take(limit).map(|(number, entry)| (number, self.chain_of(entry))).collect();
         if moved.is_empty() {
@@ -116,6 +129,20 @@ impl Table {
         Some(seal)
     }
 
+    /// The runs with audit rows that are in no seal.
+    fn to_seal(&self) -> impl Iterator<Item = (RunNo, &Entry)> {
+        self.runs.iter().filter(|(number, entry)| entry.audited > self.sealed.last(*number).revision)
+    }
+
+    pub(super) fn unsealed(&self) -> Vec<Unsealed> {
+        let tenants: BTreeSet<&Tenant> = self.to_seal().map(|(_, entry)| self.audit_tenant(entry)).collect();
+        let unsealed = |tenant: &Tenant| {
+            let last = self.sealed.seals.get(tenant).and_then(|seals| seals.last());
+            Unsealed { tenant: tenant.clone(), sealed_at: last.map(|seal| seal.at) }
+        };
+        tenants.into_iter().map(unsealed).collect()
+    }
+
     pub(super) fn seals(&self, tenant: Option<&str>, after: u64, limit: usize) -> Vec<Seal> {
         let seals = self.sealed.seals.get(&tenant.map(Into::into)).map(Vec::as_slice).unwrap_or_default();
         let skip = usize::try_from(after).unwrap_or(usize::MAX);
@@ -127,12 +154,16 @@ impl Table {
             self.audit_of(entry).iter().find(|row| row.revision == revision).map(|row| row.link)
         };
         let trace = |sealed: &SealedRun| {
-            let found = self.runs.find(&sealed.run).map(|(_, entry)| entry);
-            let entry = found.filter(|entry| self.audit_tenant(entry).as_deref() == tenant);
+            let found = self.runs.find(&sealed.run);
+            let found = found.filter(|(_, entry)| self.audit_tenant(entry).as_deref() == tenant);
+            let last = found.map(|(number, _)| self.sealed.last(number)).unwrap_or_default();
+            let entry = found.map(|(_, entry)| entry);
             let key = (tenant.map(Into::into), sealed.run.clone());
             Trace {
                 is_there: entry.is_some(),
                 link: entry.and_then(|entry| link(entry, sealed.revision)),
+                sealed: last.revision,
+                seal: last.number,
                 tombstones: self.sealed.tombstones.get(&key).cloned().unwrap_or_default(),
             }
         };

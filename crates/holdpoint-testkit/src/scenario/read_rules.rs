@@ -1,8 +1,12 @@
-//! The policy of a scenario: its keys and types here, its meaning in the policy crate.
+//! The policy of a scenario. Its keys, types and meaning are those of `policy.toml`, and the policy crate reads them.
+
+use holdpoint_policy::{KeyAt, Outline, RuleSpec, UnknownKey, check_rule_keys};
+use serde::Deserialize as _;
 
 use super::{PolicySpec, RuleEntry};
+use crate::error::Problem;
 use crate::reader::{At, Read};
-use crate::yaml::NodeValue;
+use crate::yaml::{Misfit, Node, NodeValue, Reading};
 
 pub(super) fn policy(at: &At<'_>) -> Read<PolicySpec> {
     match &at.node.value {
@@ -14,32 +18,42 @@ pub(super) fn policy(at: &At<'_>) -> Read<PolicySpec> {
 }
 
 fn rule(at: &At<'_>) -> Read<RuleEntry> {
-    let mut fields = at.fields()?;
-    fields.required("tool", At::text)?;
-    fields.optional("decide", |at| at.word(&[("allow", ()), ("deny", ()), ("confirm", ())]))?;
-    fields.optional("reason", At::text)?;
-    fields.optional("when", conditions)?;
-    fields.optional("hide", At::flag)?;
-    fields.optional("expires_in_ms", At::whole)?;
-    fields.optional("expires_in", At::text)?;
-    fields.optional("approvers", At::texts)?;
-    fields.optional("quorum", At::whole_u32)?;
-    fields.optional("example", At::list)?;
-    fields.finish()?;
-    Ok(RuleEntry { line: at.node.line, path: at.path.clone(), rule: at.node.to_value() })
+    check_rule_keys(at.node).map_err(|unknown| unknown_key(at, &unknown))?;
+    let rule = RuleSpec::deserialize(Reading(at.node)).map_err(|misfit| misfitting(at, misfit))?;
+    Ok(RuleEntry { line: at.node.line, path: at.path.clone(), rule })
 }
 
-/// Pointers with a literal or with a map of comparisons.
-fn conditions(at: &At<'_>) -> Read<()> {
-    for (_, condition) in at.entries()? {
-        let NodeValue::Map(_) = condition.node.value else { continue };
-        let mut fields = condition.fields()?;
-        for comparison in ["gt", "gte", "lt", "lte", "eq", "ne"] {
-            fields.take(comparison);
-        }
-        fields.optional("in", At::list)?;
-        fields.optional("matches", At::text)?;
-        fields.finish()?;
+fn unknown_key(at: &At<'_>, unknown: &UnknownKey) -> Problem {
+    let mut message = format!("unknown key `{}`", unknown.key);
+    if let Some(near) = unknown.nearest {
+        message.push_str(&format!("; hint: did you mean `{near}`?"));
     }
-    Ok(())
+    Problem::new(unknown.line as u64, format!("{}.{}", at.path, unknown.path), message)
+}
+
+fn misfitting(at: &At<'_>, Misfit { place, message }: Misfit) -> Problem {
+    match place {
+        Some((line, path)) => Problem::new(line, format!("{}.{path}", at.path), message),
+        None => at.problem(message),
+    }
+}
+
+impl<'n> Outline<'n> for &'n Node {
+    fn entries(self) -> Vec<(KeyAt<'n>, Self)> {
+        let line = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
+        match &self.value {
+            NodeValue::Map(entries) => entries
+                .iter()
+                .map(|(key, value)| (KeyAt { text: key.text.as_str(), line: line(key.line) }, value))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn items(self) -> Vec<Self> {
+        match &self.value {
+            NodeValue::List(items) => items.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
 }

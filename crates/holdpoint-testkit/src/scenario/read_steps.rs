@@ -72,6 +72,8 @@ fn run(at: &At<'_>) -> Read<Action> {
     let run = RunSpec {
         input: fields.optional("input", At::text)?.unwrap_or_default(),
         context: fields.optional("context", attributes)?.unwrap_or_default(),
+        by: fields.optional("by", person)?,
+        session: fields.optional("session", At::text)?,
         entry: fields.optional("stream", entry)?.unwrap_or_default(),
     };
     fields.finish()?;
@@ -116,8 +118,9 @@ fn person(at: &At<'_>) -> Read<PersonSpec> {
     let mut fields = at.fields()?;
     let id = fields.optional("id", At::text_or_nothing)?.flatten();
     let roles = fields.optional("roles", At::texts)?.unwrap_or_default();
+    let tenant = fields.optional("tenant", At::text)?;
     fields.finish()?;
-    Ok(PersonSpec { id, roles })
+    Ok(PersonSpec { id, roles, tenant })
 }
 
 fn save(at: &At<'_>) -> Read<Action> {

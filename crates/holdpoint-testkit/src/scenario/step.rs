@@ -88,6 +88,10 @@ pub struct RunSpec {
     pub input: String,
     /// Context attributes.
     pub context: Vec<(String, Value)>,
+    /// Who starts it.
+    pub by: Option<PersonSpec>,
+    /// The session that it belongs to.
+    pub session: Option<String>,
     /// Streaming or not.
     pub entry: Entry,
 }
@@ -137,6 +141,8 @@ pub struct PersonSpec {
     pub id: Option<String>,
     /// Their roles.
     pub roles: Vec<String>,
+    /// Their tenant.
+    pub tenant: Option<String>,
 }
 
 /// What is forgotten by a save.

@@ -31,6 +31,14 @@ fn unknown_keys_are_errors_at_every_level() {
         ("tools: {a: {does: {retrun: x}}}\n", (3, "tools.a.does.retrun")),
         ("policy:\n  - {tool: a, decide: allow}\n  - {tool: a, decide: allow, quorums: 2}\n", (5, "policy[1].quorums")),
         ("policy: [{tool: a, decide: allow, when: {/a: {more: 2}}}]\n", (3, "policy[0].when./a.more")),
+        ("policy: [{tool: a, decide: allow, when: {/a: {any: {more: 2}}}}]\n", (3, "policy[0].when./a.any.more")),
+        ("policy:\n  - tool: a\n    decide: allow\n    history:\n      cals: 2\n", (7, "policy[0].history.cals")),
+        ("policy: [{tool: a, decide: allow, history: {sum: {/a: {gtt: 2}}}}]\n", (3, "policy[0].history.sum./a.gtt")),
+        ("policy: [{tool: a, decide: allow, context: {roles: {has: b}}}]\n", (3, "policy[0].context.roles.has")),
+        (
+            "policy:\n  - {tool: a, decide: allow, example: [{decides: allow},\n      {decide: allow}]}\n",
+            (5, "policy[0].example[1].decide"),
+        ),
         ("hooks: [{caches: {}}]\n", (3, "hooks[0].caches")),
         ("hooks: [{rate_limit: {per_minute: 2}}]\n", (3, "hooks[0].rate_limit.per_minute")),
         ("hooks:\n  - cache:\n      ttl: 3\n", (5, "hooks[0].cache.ttl")),
@@ -87,6 +95,12 @@ fn bad_types_are_errors_with_their_line() {
         ("tools: {a: {does: []}}", "tools.a.does"),
         ("policy: some", "policy"),
         ("policy: [{tool: a, decide: perhaps}]", "policy[0].decide"),
+        ("policy: [{tool: a, decide: confirm, quorum: many}]", "policy[0].quorum"),
+        ("policy: [{tool: a, decide: confirm, approvers: [a, [b]]}]", "policy[0].approvers[1]"),
+        ("policy: [{tool: a, decide: allow, when: {/a: {in: 3}}}]", "policy[0].when./a"),
+        ("policy: [{tool: a, decide: allow, example: [{decides: 3}]}]", "policy[0].example[0].decides"),
+        ("policy: [{decide: allow}]", "policy[0]"),
+        ("policy: [a]", "policy[0]"),
         ("hooks: {cache: {}}", "hooks"),
         ("hooks: [{cache: {}, dry_run: {}}]", "hooks[0]"),
         ("hooks: [{}]", "hooks[0]"),
@@ -185,5 +199,18 @@ fn nonsense_never_panics() {
         "%YAML 9\n---\na",
     ] {
         assert!(parse(text, "s.yaml").is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_misspelt_key_of_a_rule_is_told_with_the_key_that_was_meant() {
+    for (rule, hint) in [
+        ("{tool: a, decide: confirm, aprovers: [b]}", "did you mean `approvers`?"),
+        ("{tool: a, decide: confirm, expires: 4h}", "unknown key `expires`"),
+        ("{tool: a, decide: allow, when: {/a: {start_with: b}}}", "did you mean `starts_with`?"),
+        ("{tool: a, decide: allow, example: [{argument: {}, decides: allow}]}", "did you mean `arguments`?"),
+    ] {
+        let message = problem(&format!("{LEAST}policy: [{rule}]\n")).message;
+        assert!(message.contains(hint), "{message}");
     }
 }

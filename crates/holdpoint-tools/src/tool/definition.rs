@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdpoint_codec::schema_id;
 use holdpoint_core::{Repeat, ToolFacts, ToolName};
 use serde_json::{Value, json};
 
@@ -54,7 +55,9 @@ impl ToolDefinition {
 
     /// What the core keeps of it.
     pub fn facts(&self) -> ToolFacts {
-        ToolFacts { name: self.name.clone(), repeat: self.metadata.repeat, source: Arc::clone(&self.metadata.source) }
+        let ToolMetadata { repeat, source, .. } = &self.metadata;
+        let schema = Some(schema_id(source, &self.parameters));
+        ToolFacts { name: self.name.clone(), repeat: *repeat, source: Arc::clone(source), schema }
     }
 
     /// The form that belongs to no provider: `name`, `description`, `parameters`.

@@ -1,8 +1,8 @@
 //! Makes what happened durable, and reads it back.
 
-use holdpoint_codec::{audit, decode_event, encode_event};
+use holdpoint_codec::{audit, decode_event, encode_event, encode_grant};
 use holdpoint_core::{Conductor, Event, Rejection, Revision, Run, RunId, Status};
-use holdpoint_store::{CommitError, HeadUpdate, StoreError, Transition};
+use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, StoreError, Transition};
 
 use super::{Driver, Interrupted};
 use crate::Error;
@@ -74,7 +74,7 @@ impl Driver {
             hold: (run.status() == Status::Running && !self.left).then(|| self.parts.hold()),
             tasks: self.out.changes(run, self.parts.receipts(at)),
             audit: audit::encode(run, events, at),
-            grants: Vec::new(),
+            grants: grants(events),
         }
     }
 
@@ -93,6 +93,20 @@ impl Driver {
         self.conductor = Conductor::new(run);
         Ok(())
     }
+}
+
+/// What people said about calls that are yet to come.
+fn grants(events: &[Event]) -> Vec<GrantOpening> {
+    let given = events.iter().filter_map(|event| match event {
+        Event::GrantGiven { grant, .. } => Some(GrantOpening {
+            id: grant.id.as_str().into(),
+            tool: grant.tool.clone(),
+            until: grant.until,
+            body: encode_grant(grant),
+        }),
+        _ => None,
+    });
+    given.collect()
 }
 
 /// What a list shows of a run.

@@ -46,6 +46,10 @@ impl Wave {
 impl Driver {
     /// Runs a wave of calls to its end, or until the run is cancelled.
     pub(super) async fn execute(&mut self, calls: Vec<CallIndex>) -> Result<Cancelled, Interrupted> {
+        if self.take_changes(&calls).await? {
+            self.conductor.executor_ended();
+            return Ok(Cancelled::No);
+        }
         // Hooks are other people's code: they run for what is durable only, and never for a resume that somebody else won.
         if !self.parts.hooks.is_empty() && !self.conductor.outbox().is_empty() {
             self.commit().await?;
@@ -107,7 +111,7 @@ impl Driver {
         let last = indices.iter().map(|index| index.as_usize() + 1).max().unwrap_or(0);
         let mut calls: Vec<Option<Prepared>> = (0..last).map(|_| None).collect();
         for index in indices {
-            calls[index.as_usize()] = Prepared::new(run, *index, self.context());
+            calls[index.as_usize()] = Prepared::new(&self.parts, run, (*index, self.context()));
         }
         let batch_calls: Vec<BatchCall> = indices.iter().filter_map(|index| self.batch_call(*index)).collect();
         let run_one = Calls {
@@ -115,7 +119,6 @@ impl Driver {
             context: Arc::clone(self.context()),
             settings: Arc::clone(settings),
             run: run.id().clone(),
-            turn: run.turn(),
             calls,
             cancellation: self.live.token().child_token(),
             stream: self.listeners.stream().cloned(),

@@ -4,8 +4,10 @@
 //! run's state lives in this process and may be lost at any moment.
 
 mod authorize;
+mod changed;
 mod commit;
 mod execute;
+mod facts;
 mod model;
 mod run_one;
 mod tasks;
@@ -25,7 +27,9 @@ use crate::result::{Carried, Durations, Segment};
 use crate::stream::StreamSender;
 use crate::{Error, RunResult};
 
+pub(crate) use changed::{has_changed, unfit_arguments};
 pub(crate) use commit::{load_run, try_load_run};
+pub(crate) use facts::run_facts;
 pub(crate) use tasks::Guards;
 pub(crate) use understand::understand_edit;
 

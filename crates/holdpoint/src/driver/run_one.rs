@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use holdpoint_codec::{Context, idempotency_key};
 use holdpoint_core::{
     Attempt, Began, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Returned, Run, RunId, Settings, Settlement,
-    ToolFacts, ToolResult, Turn,
+    ToolFacts, ToolResult,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_tools::{
@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
+use super::facts::run_facts;
 use crate::failpoint::Failpoint;
 use crate::parts::Parts;
 use crate::spans;
@@ -56,7 +57,6 @@ pub(super) struct Calls {
     pub(super) context: Arc<Context>,
     pub(super) settings: Arc<Settings>,
     pub(super) run: RunId,
-    pub(super) turn: Turn,
     pub(super) calls: Vec<Option<Prepared>>,
     pub(super) cancellation: CancellationToken,
     pub(super) stream: Option<StreamSender>,
@@ -69,10 +69,11 @@ pub(super) struct Prepared {
     facts: CallFacts,
     tool: ToolFacts,
     rechecked: bool,
+    run_facts: RunFacts,
 }
 
 impl Prepared {
-    pub(super) fn new(run: &Run, index: CallIndex, context: &Arc<Context>) -> Option<Self> {
+    pub(super) fn new(parts: &Parts, run: &Run, (index, context): (CallIndex, &Arc<Context>)) -> Option<Self> {
         let call = run.call(index)?;
         let tool = call.tool.clone()?;
         let arguments = call.canonical()?.clone();
@@ -86,7 +87,8 @@ impl Prepared {
             context: Arc::clone(context),
             attempt: call.attempts.next(),
         };
-        Some(Self { facts, tool, rechecked: call.rechecked })
+        let run_facts = run_facts(parts, run, (index, &[]));
+        Some(Self { facts, tool, rechecked: call.rechecked, run_facts })
     }
 }
 
@@ -238,12 +240,11 @@ impl Calls {
         if self.settings.recheck_policy == Recheck::Off || prepared.rechecked {
             return None;
         }
-        let facts = RunFacts::new(self.run.clone(), self.turn);
         let request = AuthorizeRequest {
             tool: &prepared.tool.name,
             arguments: &prepared.facts.arguments,
             context: &self.context,
-            run: &facts,
+            run: &prepared.run_facts,
         };
         Some(self.parts.policy.authorize(&request).await.0)
     }

@@ -15,7 +15,7 @@ pub(super) fn understand(call: ModelCall, registry: &Registry, visible: &[Arc<To
     let tool = registry.resolve(&name).map(|tool| &**tool).filter(|tool| is_visible(tool, visible));
     let mut proposed = ProposedCall {
         provider_id: call.id,
-        tool: tool.map(|tool| tool.definition().facts()),
+        tool: tool.map(|tool| tool.facts().clone()),
         arguments: CallArguments::Dropped { len_bytes: 0 },
         problem: None,
         name,
@@ -60,7 +60,7 @@ fn printable(name: &str) -> String {
     name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug).collect()
 }
 
-fn schema_problem(tool: &RegisteredTool, arguments: &Arguments) -> Option<Problem> {
+pub(super) fn schema_problem(tool: &RegisteredTool, arguments: &Arguments) -> Option<Problem> {
     let problems = tool.validate(arguments).err()?;
     let text = format!("The arguments are not valid: {}. Correct them and call again.", listed(&problems));
     Some(Problem { code: Code::InvalidArguments, text: text.into() })

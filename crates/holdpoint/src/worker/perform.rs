@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use holdpoint_codec::receipt::{ReceiptClaim, ReceiptKeys, ReceiptProblem};
 use holdpoint_codec::tasks::{StoredTask, decode_task};
-use holdpoint_core::{CallKey, Code, Decision, Outcome, Recheck, Settlement, Source, ToolResult};
+use holdpoint_core::{CallKey, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts, ToolResult};
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_store::{LeasedTask, TaskLease};
 use holdpoint_tools::{AroundCall, CallFacts, HookError, Invocation, Place, RegisteredTool, ToolCall, invoke};
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use super::Bench;
+use crate::driver::{has_changed, load_run, run_facts, unfit_arguments};
 use crate::failpoint::Failpoint;
 use crate::queue::{TaskHolder, WorkerFault};
 use crate::{Error, Runner, spans};
@@ -25,6 +26,8 @@ enum Done {
     Settled(Settlement),
     /// Not started: policy says no by now.
     Revoked(Decision),
+    /// Not started: the tool is another one by now.
+    Changed(Box<(ToolFacts, Refit)>),
     /// Without.
     Failed(WorkerFault),
 }
@@ -73,6 +76,7 @@ impl Bench {
         let ended = match done {
             Done::Settled(settlement) => queue.settle(&holder, settlement).await,
             Done::Revoked(decision) => queue.revoke(&leased, decision).await,
+            Done::Changed(changed) => queue.changed(&leased, *changed).await,
             Done::Failed(fault) => queue.fail(&leased.lease, fault).await,
         };
         match ended {
@@ -132,8 +136,13 @@ impl Assignment<'_> {
         let Some(registered) = parts.registry.find(task.executed_name.as_str()).cloned() else {
             return Done::Failed(WorkerFault::NotStarted);
         };
-        if let Some(revoked) = self.revoked().await {
-            return Done::Revoked(revoked);
+        match self.decided(&registered).await {
+            Ok(None) => {}
+            Ok(Some(done)) => return done,
+            Err(error) => {
+                tracing::warn!(target: "holdpoint", run = %self.leased.lease.key.run, code = %error.code(), "policy cannot be asked");
+                return Done::Failed(WorkerFault::NotStarted);
+            }
         }
         let started = AtomicBool::new(false);
         let span = spans::tool_execute(
@@ -215,19 +224,36 @@ impl Assignment<'_> {
         Some(Duration::from_micros(u64::try_from(left_us).unwrap_or(0)))
     }
 
-    /// Policy is asked again when a call goes from waiting to running.
-    async fn revoked(&self) -> Option<Decision> {
-        let StoredTask { run, turn, task, context, settings, .. } = &self.stored;
-        if settings.recheck_policy == Recheck::Off {
-            return None;
+    /// What keeps the call from running: the tool is another one by now, or policy says no.
+    async fn decided(&self, registered: &RegisteredTool) -> Result<Option<Done>, Error> {
+        let StoredTask { task, settings, tool, .. } = &self.stored;
+        if has_changed(tool, registered) {
+            let refit = match unfit_arguments(registered, &task.arguments) {
+                Some(problem) => Refit::Unfit(problem),
+                None => Refit::Decided(self.ask_policy().await?),
+            };
+            return Ok(Some(Done::Changed(Box::new((registered.facts().clone(), refit)))));
         }
-        let facts = RunFacts::new(run.clone(), *turn);
+        // Policy is asked again when a call goes from waiting to running; only new denials count.
+        Ok(match settings.recheck_policy {
+            Recheck::Off => None,
+            Recheck::On => match self.ask_policy().await? {
+                denied @ Decision::Deny(_) => Some(Done::Revoked(denied)),
+                Decision::Allow(_) | Decision::Confirm(..) => None,
+            },
+        })
+    }
+
+    async fn ask_policy(&self) -> Result<Decision, Error> {
+        let StoredTask { run, turn, task, context, .. } = &self.stored;
+        let parts = &self.runner.parts;
+        let facts = if parts.policy.needs_history() {
+            run_facts(parts, &load_run(parts, run).await?, (task.index, &[]))
+        } else {
+            RunFacts::new(run.clone(), *turn)
+        };
         let request = AuthorizeRequest { tool: &task.executed_name, arguments: &task.arguments, context, run: &facts };
-        match self.runner.parts.policy.authorize(&request).await.0 {
-            denied @ Decision::Deny(_) => Some(denied),
-            // Only new denials count.
-            Decision::Allow(_) | Decision::Confirm(..) => None,
-        }
+        Ok(parts.policy.authorize(&request).await.0)
     }
 
     fn overdue(&self) -> Settlement {

@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Answer, Answered, Attempt, Attributes, Authorized, BatchId, Began, CallId, CallIndex, CallState, Cancelled,
-    ContextWindow, ContinuationId, Decision, Deferred, Delivered, Effect, GivenAnswer, HookFailed, Input, JsonText,
-    Measured, Message, Missing, ModelFailed, ModelStop, PauseNumber, Replied, Reply, ResultOrder, Returned, Run, RunId,
-    Settings, Siblings, Source, Started, Target, ToolResult, Turn, Usage,
+    ContextWindow, ContinuationId, Decision, Deferred, Delivered, Effect, GivenAnswer, Grant, GrantId, GrantRevoked,
+    HookFailed, Input, JsonText, Measured, Message, Missing, ModelFailed, ModelStop, PauseNumber, Replied, Reply,
+    ResultOrder, Returned, Run, RunId, Settings, Siblings, Source, Started, Target, ToolResult, Turn, Usage,
 };
 
 use super::workers;
-use crate::support::{arguments, decision, plans, settlement};
+use crate::support::{arguments, decision, plans, remember, settlement};
 
 /// What a tool gives, so that it is recognized where it must not be.
 pub(super) const OUTPUT: &str = "OUTPUT";
+
+/// A run, and what people said in it about calls that are yet to come.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) run: &'a Run,
+    pub(super) grants: &'a [Arc<Grant>],
+}
 
 /// A few bytes, taken over and over.
 pub(super) struct Dice<'a> {
@@ -63,12 +70,19 @@ pub(super) fn started(bytes: &[u8]) -> Input {
         model: None,
         system_prompt: None,
         messages: vec![Arc::new(Message::user("go"))],
-        actor: Actor::default(),
+        actor: person(dice.one_of(&["ana", "ben", "zoe", "nobody"]), &mut dice),
+        session: (dice.throw(2) == 0).then(|| "talk".into()),
     }))
 }
 
+fn person(name: &str, dice: &mut Dice) -> Actor {
+    let roles = if dice.throw(4) == 0 { [].into() } else { [dice.one_of(&["finance", "board"]).into()].into() };
+    Actor { id: (name != "nobody").then(|| name.into()), roles, tenant: None }
+}
+
 /// Something that a good driver, or a person, would do now.
-pub(super) fn owed(run: &Run, dice: &mut Dice) -> Input {
+pub(super) fn owed(known: Known<'_>, dice: &mut Dice) -> Input {
+    let run = known.run;
     match run.owed().into_iter().next_back() {
         Some(Effect::CallModel { .. }) => match dice.throw(16) {
             0 => Input::ModelFailed(ModelFailed { detail: "503".into() }),
@@ -78,7 +92,7 @@ pub(super) fn owed(run: &Run, dice: &mut Dice) -> Input {
         },
         Some(Effect::Authorize { calls }) => {
             let decisions = calls.into_iter().map(|call| (call, policy(dice))).collect();
-            Input::Authorized(Authorized { decisions })
+            authorized(known, decisions)
         }
         Some(Effect::Execute { calls }) => {
             let call = calls[usize::from(dice.throw(64)) % calls.len()];
@@ -88,12 +102,16 @@ pub(super) fn owed(run: &Run, dice: &mut Dice) -> Input {
         Some(Effect::Pause { .. }) if workers::concerns(run) && dice.throw(2) == 0 => workers::any(run, dice),
         Some(Effect::Pause { .. }) => resume(run, dice),
         Some(Effect::Finish { .. }) if dice.throw(2) == 0 => Input::Retried,
-        Some(Effect::Finish { .. } | Effect::SetTimer { .. }) => any(run, dice),
+        Some(Effect::Finish { .. } | Effect::SetTimer { .. }) => any(known, dice),
         None => {
             let running = run.calls().iter().position(|call| matches!(call.state, CallState::Running { .. }));
             executed(run, CallIndex::from_usize(running.unwrap_or(0)), dice)
         }
     }
+}
+
+fn authorized(known: Known<'_>, decisions: Vec<(CallIndex, Decision)>) -> Input {
+    Input::Authorized(Authorized { grants: known.grants.to_vec(), ..Authorized::new(decisions) })
 }
 
 /// Something that brings the run nearer to its end.
@@ -105,7 +123,7 @@ pub(super) fn finishing(run: &Run) -> Input {
         }
         Some(Effect::Authorize { calls }) => {
             let decisions = calls.into_iter().map(|call| (call, Decision::allow())).collect();
-            Input::Authorized(Authorized { decisions })
+            Input::Authorized(Authorized::new(decisions))
         }
         Some(Effect::Execute { calls }) => {
             let settlement = settlement(ToolResult::success(OUTPUT), Source::Hook);
@@ -114,7 +132,7 @@ pub(super) fn finishing(run: &Run) -> Input {
         Some(Effect::Finish { .. }) => Input::Retried,
         Some(Effect::Pause { .. } | Effect::SetTimer { .. }) | None => {
             let asked = run.calls().iter().filter(|call| call.question().is_some());
-            let answer = GivenAnswer { answer: Answer::Refuse { reason: None }, digest: None, decision: None };
+            let answer = GivenAnswer::new(Answer::Refuse { reason: None }, None);
             let answers: Vec<_> = asked.map(|call| (call.id.clone(), answer.clone())).collect();
             let (target, missing, context) = (target.unwrap(), Missing::Reject, Attributes::new());
             if answers.is_empty() {
@@ -132,12 +150,13 @@ pub(super) fn finishing(run: &Run) -> Input {
 }
 
 /// Anything at all.
-pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
+pub(super) fn any(known: Known<'_>, dice: &mut Dice) -> Input {
+    let run = known.run;
     let call = CallIndex(u32::from(dice.throw(5)));
     match dice.throw(16) {
         0 => started(dice.bytes),
         1 => replied(dice),
-        2 => Input::Authorized(Authorized { decisions: vec![(call, policy(dice))] }),
+        2 => authorized(known, vec![(call, policy(dice))]),
         3 | 4 => executed(run, call, dice),
         5 => Input::HookFailed(HookFailed { call, detail: "broken".into(), returned: None }),
         6 => Input::Elapsed,
@@ -146,12 +165,17 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
         9 => Input::Retried,
         10 => Input::Measured(Measured { tokens: u64::from(dice.throw(200)) }),
         11 | 12 => workers::any(run, dice),
+        13 => {
+            let grant = GrantId::of(run.id(), u32::from(dice.throw(4)));
+            Input::GrantRevoked(GrantRevoked { grant, actor: person("cid", dice) })
+        }
         _ => resume(run, dice),
     }
 }
 
 fn replied(dice: &mut Dice) -> Input {
-    let words = ["a", "a(safe)", "_", "b(bad)", "b(key)", "c(unknown)", "a__2", "tc_2"];
+    let words =
+        ["a(schema=v1)", "a(safe schema=v1)", "a(schema=v2)", "_", "b(bad)", "b(key)", "c(unknown)", "a__2", "tc_2"];
     let calls: Vec<&str> = (0..dice.throw(5)).map(|_| dice.one_of(&words)).collect();
     let text = dice.one_of(&["", " ", "said", "said"]);
     Input::Replied(Box::new(Replied { reply: Some(reply(text, &calls.join(", "))), latency_us: 1 }))
@@ -163,8 +187,16 @@ fn reply(text: &str, calls: &str) -> Reply {
 }
 
 fn policy(dice: &mut Dice) -> Decision {
-    let words =
-        ["allow", "allow", "deny", "confirm", "confirm within=9", "confirm quorum=2", "confirm by=finance quorum=2"];
+    let words = [
+        "allow",
+        "allow",
+        "deny",
+        "confirm",
+        "confirm within=9",
+        "confirm quorum=2",
+        "confirm by=finance quorum=2",
+        "confirm four_eyes",
+    ];
     decision(dice.one_of(&words))
 }
 
@@ -181,6 +213,7 @@ fn executed(run: &Run, call: CallIndex, dice: &mut Dice) -> Input {
         (1, _) => Input::Deferred(Deferred { call, recheck }),
         (2, _) => returned(None, result(dice)),
         (3, _) => returned(Some(Attempt(attempts.0.wrapping_sub(1))), result(dice)),
+        (5, false) => workers::changed((run, call), None, dice),
         (4, true) => Input::Recovered,
         (_, true) => returned(Some(attempts), result(dice)),
         (4, false) => Input::Deferred(Deferred { call, recheck }),
@@ -222,9 +255,7 @@ fn resume(run: &Run, dice: &mut Dice) -> Input {
     let asked = |id: &CallId| run.calls().iter().any(|call| call.id == *id && call.question().is_some());
     let chosen = chosen.into_iter().filter(|id| asked(id) || dice.throw(10) == 0).collect::<Vec<_>>();
     let answers = chosen.into_iter().map(|id| answer(run, id, dice)).collect();
-    let roles = if dice.throw(4) == 0 { [].into() } else { [dice.one_of(&["finance", "board"]).into()].into() };
-    let id = Some(dice.one_of(&["ana", "ben", "cid"]).into());
-    let actor = Actor { id, roles, tenant: None };
+    let actor = person(dice.one_of(&["ana", "ben", "cid", "nobody"]), dice);
     Input::Answered(Box::new(Answered { target, actor, answers, missing, context }))
 }
 
@@ -247,5 +278,7 @@ fn answer(run: &Run, id: CallId, dice: &mut Dice) -> (CallId, GivenAnswer) {
         1..4 => shown,
         _ => None,
     };
-    (id, GivenAnswer { answer, digest, decision: Some(policy(dice)) })
+    let words = ["any", "any", "these", "any in=session", "these until=60", "any in=tenant until=1"];
+    let remember = (dice.throw(3) == 0).then(|| remember(dice.one_of(&words)));
+    (id, GivenAnswer { decision: Some(policy(dice)), remember, ..GivenAnswer::new(answer, digest) })
 }

@@ -17,6 +17,10 @@ fn planted_mistakes_are_found() {
         Bug::ContinuationTwice,
         Bug::RepeatNever,
         Bug::AcceptLateResult,
+        Bug::AnyoneAnswers,
+        Bug::GrantBeatsDenial,
+        Bug::GrantOutlivesTool,
+        Bug::RunChanged,
     ] {
         plant(Some(bug));
         let config =

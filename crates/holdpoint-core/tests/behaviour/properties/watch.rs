@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Answer, Arguments, Call, CallAnswered, CallIndex, CallState, Decision, Digest, Effect, Event, Input, Message,
-    Outcome, PauseNumber, PauseReason, Phase, ResultOrder, Run, RunId, Stage, StopReason, Tally, Target, Timestamp,
-    Turn, Work,
+    Actor, Answer, Arguments, Call, CallAnswered, CallIndex, CallState, Decision, Digest, Effect, Event, FourEyes,
+    Grant, GrantId, GrantScope, Input, Message, Outcome, PauseNumber, PauseReason, Phase, Rejection, ResultOrder, Run,
+    RunId, Stage, StopReason, Tally, Target, Terms, Timestamp, Turn, Work,
 };
 
 use super::inputs::OUTPUT;
@@ -15,13 +15,20 @@ use crate::support::fingerprint;
 type Key = (Turn, CallIndex);
 
 /// The books.
-pub(super) struct Watch {
+#[derive(Clone)]
+pub(crate) struct Watch {
     log: Vec<Event>,
     shadow: Run,
+    /// What the run was after the last step.
+    last: Arc<str>,
     settled: HashMap<Key, (Outcome, String)>,
     allowed: HashMap<Key, Digest>,
     approved: HashSet<(Key, Option<Arc<str>>, Digest)>,
     quorum: HashMap<Key, u32>,
+    /// Calls that people approved and whose tool has changed since: policy's word is not enough for these.
+    changed: HashSet<Key>,
+    given: Vec<Arc<Grant>>,
+    revoked: HashSet<GrantId>,
     used: HashSet<PauseNumber>,
     last_resumed: Option<PauseNumber>,
     final_asked: bool,
@@ -34,14 +41,18 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             log: Vec::new(),
             shadow: Run::new(RunId::new("r")),
+            last: fingerprint(&Run::new(RunId::new("r"))).into(),
             settled: HashMap::new(),
             allowed: HashMap::new(),
             approved: HashSet::new(),
             quorum: HashMap::new(),
+            changed: HashSet::new(),
+            given: Vec::new(),
+            revoked: HashSet::new(),
             used: HashSet::new(),
             last_resumed: None,
             final_asked: false,
@@ -54,11 +65,16 @@ impl Watch {
     /// Watches a run from where it is. What was allowed before is not known, so that is not checked.
     pub(super) fn after(run: &Run) -> Self {
         let last_resumed = run.parent_continuation().map(|id| id.pause);
-        Self { shadow: run.clone(), last_resumed, complete: false, ..Self::new() }
+        Self { shadow: run.clone(), last: fingerprint(run).into(), last_resumed, complete: false, ..Self::new() }
     }
 
-    pub(super) fn step(&mut self, run: &mut Run, input: Input, now: Timestamp) {
-        let before = fingerprint(run);
+    /// What people said about calls that are yet to come and nobody took back, the newest first.
+    pub(super) fn grants(&self) -> Vec<Arc<Grant>> {
+        self.given.iter().rev().filter(|grant| !self.revoked.contains(&grant.id)).cloned().collect()
+    }
+
+    /// Tells the run something, and looks at what comes of it. Returns how many events there were.
+    pub(crate) fn step(&mut self, run: &mut Run, input: Input, now: Timestamp) -> Result<usize, Rejection> {
         let turn = run.turn();
         let current = match &input {
             Input::Returned(returned) => run.call(returned.call).map(|call| (call.attempts, returned.attempt)),
@@ -70,12 +86,14 @@ impl Watch {
             _ => None,
         };
         let usable = run.continuation();
-        let Ok(events) = run.step(input, now) else {
-            return assert_eq!(before, fingerprint(run), "a rejection changes nothing");
+        let events = match run.step(input, now) {
+            Ok(events) if !events.is_empty() => events,
+            nothing => {
+                assert_eq!(*self.last, *fingerprint(run), "what is rejected or leads to nothing changes nothing");
+                return nothing.map(|_| 0);
+            }
         };
-        if events.is_empty() {
-            return assert_eq!(before, fingerprint(run), "nothing happened, nothing changed");
-        }
+        let count = events.len();
         if let Some((current, Some(returned))) = current {
             assert_eq!(current, returned, "I7");
         }
@@ -90,13 +108,15 @@ impl Watch {
             self.shadow.apply(event);
         }
         self.log.extend(events);
-        assert_eq!(fingerprint(&self.shadow), fingerprint(run), "I6");
+        self.last = fingerprint(run).into();
+        assert_eq!(*fingerprint(&self.shadow), *self.last, "I6");
         assert!(turn.0 == 0 || run.turn() == turn || run.turn() == turn.next(), "turns are counted one by one");
         self.check(run);
+        Ok(count)
     }
 
     /// The whole log gives the state, too.
-    pub(super) fn replay(&self, run: &Run) {
+    pub(crate) fn replay(&self, run: &Run) {
         let mut replayed = Run::new(RunId::new("r"));
         self.log.iter().for_each(|event| replayed.apply(event));
         assert_eq!(fingerprint(&replayed), fingerprint(run), "I6");
@@ -108,7 +128,8 @@ impl Watch {
         let mut moved = Run::new(RunId::new("r"));
         self.log.clear();
         self.shadow = moved.clone();
-        self.step(&mut moved, Input::Imported(Arc::new(snapshot)), now);
+        self.last = fingerprint(&moved).into();
+        self.step(&mut moved, Input::Imported(Arc::new(snapshot)), now).unwrap();
         let told = (moved.continuation(), moved.parent_continuation(), moved.tally(), moved.records());
         assert_eq!(told, (run.continuation(), run.parent_continuation(), run.tally(), run.records()));
         moved
@@ -121,10 +142,26 @@ impl Watch {
         let digest = |call: CallIndex| self.shadow.call(call).and_then(|call| call.canonical()).map(Arguments::digest);
         match event {
             Event::CallDecided { call, stage: Stage::Policy, decision: Decision::Allow(_), .. } => {
+                assert!(!self.changed.contains(&(turn, *call)), "I4: whoever approved is asked again");
                 self.allowed.extend(digest(*call).map(|digest| ((turn, *call), digest)));
             }
             Event::CallDecided { call, stage: Stage::Policy, decision: Decision::Confirm(_, terms), .. } => {
                 self.quorum.insert((turn, *call), terms.quorum);
+                self.changed.remove(&(turn, *call));
+            }
+            Event::GrantGiven { grant, .. } => self.given.push(Arc::clone(grant)),
+            Event::GrantRevoked { grant, .. } => drop(self.revoked.insert(grant.clone())),
+            Event::GrantUsed { call, grant, actor, at } => {
+                self.judge_grant(*call, (grant, actor), *at);
+                self.approved.extend(digest(*call).map(|digest| ((turn, *call), actor.id.clone(), digest)));
+            }
+            Event::ToolChanged { call, .. } => {
+                let key = (turn, *call);
+                self.allowed.remove(&key);
+                if self.approved.iter().any(|(other, ..)| *other == key) {
+                    self.changed.insert(key);
+                }
+                self.approved.retain(|(other, ..)| *other != key);
             }
             Event::CallDoubted { call, cause } => {
                 // What was said before it was started says nothing about starting it again.
@@ -169,7 +206,30 @@ impl Watch {
         }
     }
 
+    /// A grant counts only for what its giver said, and only where they could answer.
+    fn judge_grant(&self, index: CallIndex, (id, actor): (&GrantId, &Actor), at: Timestamp) {
+        let grant = self.given.iter().find(|grant| grant.id == *id).expect("I4: it was given");
+        assert!(!self.revoked.contains(id), "I4: it was taken back");
+        assert!(grant.until.is_none_or(|until| at < until), "I4: it is over");
+        assert_eq!(grant.actor, *actor, "I4: its giver approves and nobody else");
+        let call = self.shadow.call(index).unwrap();
+        let facts = call.tool.as_ref().unwrap();
+        assert_eq!((&grant.tool, &grant.schema), (&facts.name, &facts.schema), "I4: it is about another tool");
+        let digest = call.canonical().map(Arguments::digest);
+        assert!(grant.digest.is_none() || grant.digest == digest, "I4: it is about other arguments");
+        match &grant.scope {
+            GrantScope::Run(run) => assert_eq!(run, self.shadow.id(), "I4"),
+            GrantScope::Session(session) => assert_eq!(Some(session), self.shadow.session(), "I4"),
+            GrantScope::Tenant => assert_eq!(grant.tenant, self.shadow.actor().tenant, "I4"),
+        }
+        let question = call.question().expect("I4: a grant answers a question and nothing else");
+        assert!(question.doubt.is_none(), "I4: a grant answers no doubt");
+        assert!(may_answer(&question.terms, actor, self.shadow.actor()), "I4: its giver may not answer");
+    }
+
     fn book_answer(&mut self, answered: &CallAnswered, key: Key) {
+        let question = self.shadow.call(answered.call).and_then(Call::question).expect("only questions are answered");
+        assert!(may_answer(&question.terms, &answered.actor, self.shadow.actor()), "I4: they may not answer");
         let actor = answered.actor.id.clone();
         match &answered.answer {
             Answer::Approve => {
@@ -224,6 +284,13 @@ impl Watch {
             }
         }
     }
+}
+
+/// Whether somebody may answer a question of a run that somebody else, or they themselves, started.
+fn may_answer(terms: &Terms, actor: &Actor, requester: &Actor) -> bool {
+    let role = terms.approvers.is_empty() || terms.approvers.iter().any(|role| actor.roles.contains(role));
+    let barred = actor.id.is_none() || actor.id == requester.id;
+    role && !(terms.four_eyes == FourEyes::On && barred)
 }
 
 /// I12.

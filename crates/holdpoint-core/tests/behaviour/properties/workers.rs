@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, Call, CallIndex, CallState, Input, LossCause, Run, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
-    TasksReturned, Timestamp, Turn,
+    Attempt, Call, CallIndex, CallState, Code, Input, LossCause, Problem, Refit, Repeat, Run, Source, TaskLate,
+    TaskLost, TaskReturned, TaskRevoked, TasksReturned, Timestamp, ToolChanged, ToolFacts, Turn,
 };
 
 use super::inputs::{Dice, result};
@@ -22,7 +22,8 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
     let attempt = attempt(run.call(call), dice);
     let worker: Arc<str> = dice.one_of(&["w1", "w2"]).into();
     let since = Timestamp(0);
-    match dice.throw(8) {
+    match dice.throw(9) {
+        8 => changed((run, call), Some((turn, attempt)), dice),
         0 => Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result: Arc::new(result(dice)) })),
         1 if run.call(call).is_some_and(Call::is_uncertain) => {
             Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result: Arc::new(result(dice)) }))
@@ -44,6 +45,20 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
             Input::TasksReturned(Box::new(TasksReturned { tasks: tasks.collect() }))
         }
     }
+}
+
+/// The tool of a call takes other arguments by now.
+pub(super) fn changed((run, call): (&Run, CallIndex), task: Option<(Turn, Attempt)>, dice: &mut Dice) -> Input {
+    let nothing = ToolFacts { name: "t".into(), repeat: Repeat::Never, source: "native".into(), schema: None };
+    let mut tool = run.call(call).and_then(|call| call.tool.clone()).unwrap_or(nothing);
+    tool.schema = Some(dice.one_of(&["v1", "v2", "v3"]).into());
+    let refit = match dice.throw(6) {
+        0 => Refit::Unfit(Problem { code: Code::InvalidArguments, text: "it fits no more".into() }),
+        1 => Refit::Decided(decision("deny")),
+        2 => Refit::Decided(decision("confirm by=board")),
+        _ => Refit::Decided(decision("allow")),
+    };
+    Input::ToolChanged(Box::new(ToolChanged { call, task, tool, refit }))
 }
 
 /// Mostly a call that is out or in doubt.

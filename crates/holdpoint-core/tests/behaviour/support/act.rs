@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Answer, Answered, Attempt, Attributes, BatchId, Began, CallId, CallState, Cancelled, Conductor, ContinuationId,
-    Decision, Deferred, Delivered, GivenAnswer, HookFailed, Input, JsonText, Measured, Missing, ModelFailed, ModelStop,
-    Outcome, PauseNumber, Phase, Recheck, Replied, Reply, Returned, Run, RunId, Settlement, Source, Target, ToolResult,
-    Turn, Usage,
+    Decision, Deferred, Delivered, GivenAnswer, GrantId, GrantRevoked, HookFailed, Input, JsonText, Measured, Missing,
+    ModelFailed, ModelStop, Outcome, PauseNumber, Phase, Recheck, Replied, Reply, Returned, Run, RunId, Settlement,
+    Source, Target, ToolResult, Turn, Usage,
 };
 
-use super::parse::{actor, arguments, bracketed, decision, digest, plans, result, split};
+use super::parse::{actor, arguments, bracketed, decision, digest, plans, remember, result, split};
 use super::{Stage, show};
 
 impl Stage {
@@ -17,6 +17,9 @@ impl Stage {
     pub(crate) fn play(&mut self, line: &str) {
         if let Some(words) = line.strip_prefix("given ") {
             return self.given(words);
+        }
+        if let Some(id) = line.strip_prefix("another run ") {
+            return self.another_run(id);
         }
         if *self.run().phase() == Phase::New {
             let started = self.started();
@@ -112,6 +115,10 @@ impl Stage {
             return drop(self.feed(Input::Delivered(Box::new(Delivered { target, results, missing, context }))));
         }
         let (who, words) = rest.split_once(' ').unwrap_or_else(|| panic!("not understood: {line}"));
+        if let Some(id) = words.strip_prefix("revokes ") {
+            let revoked = GrantRevoked { grant: GrantId::new(id), actor: actor(who) };
+            return drop(self.feed(Input::GrantRevoked(revoked)));
+        }
         if is_verb(words.split(' ').next().unwrap()) {
             let answers = split(words, ';').into_iter().flat_map(|words| self.answer(words)).collect();
             let (actor, missing, context) = (actor(who), resume.missing, resume.context);
@@ -123,9 +130,11 @@ impl Stage {
     /// Reads `allows b`, `denies b because no`, and so on. `waits` says nothing.
     fn answer(&self, words: &str) -> Option<(CallId, GivenAnswer)> {
         let (verb, words) = words.split_once(' ').unwrap_or((words, ""));
+        let (words, remembered) = words.split_once(" remembering ").map_or((words, None), |(w, r)| (w, Some(r)));
+        let remember = remembered.map(remember);
         let (words, seen) = words.split_once(" seen ").map_or((words, None), |(words, seen)| (words, Some(seen)));
         let (id, rest) = words.split_once(' ').unwrap_or((words, ""));
-        let tool = id.replace('.', "_");
+        let tool = self.tool_of(id);
         let mut policy = None;
         let answer = match verb {
             "allows" => Answer::Approve,
@@ -140,7 +149,14 @@ impl Stage {
             _ => return None,
         };
         let digest = seen.map(|text| digest(&tool, text));
-        Some((CallId::new(id), GivenAnswer { answer, digest, decision: policy }))
+        Some((CallId::new(id), GivenAnswer { decision: policy, remember, ..GivenAnswer::new(answer, digest) }))
+    }
+
+    /// The registered tool of a call, or what it would be called if there is no such call.
+    fn tool_of(&self, id: &str) -> String {
+        let call = self.run().calls().iter().find(|call| call.id.as_str() == id);
+        let facts = call.and_then(|call| call.tool.as_ref());
+        facts.map_or_else(|| id.replace('.', "_"), |facts| facts.name.as_str().to_owned())
     }
 
     fn tool(&mut self, who: &str, words: &str) {
@@ -166,6 +182,10 @@ impl Stage {
                     detail: "the hook broke".into(),
                     returned: None,
                 })));
+            }
+            _ if verb.starts_with("changes to ") => {
+                let changed = self.changed((call, None), (&verb["changes to ".len()..], policy));
+                drop(self.feed(changed));
             }
             _ if verb.starts_with("cached -> ") => {
                 let settlement = settlement(result(&verb["cached -> ".len()..]), Source::Cache);

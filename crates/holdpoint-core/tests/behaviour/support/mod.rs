@@ -13,12 +13,15 @@
 //! | `a cached -> ok`, `a defers`, `a hook fails` | what else can come of a call that was handed to the executor |
 //! | `ana allows b; denies c because no` | a person answers; also `edits b to 2 (confirm)`, `answers b with X`, `knows b gave X` |
 //! | `ana[finance] allows b seen 1` | with roles; with the arguments that were shown |
+//! | `ana allows b remembering any in=session until=90` | and says it for calls that are yet to come |
+//! | `ana revokes r.g1`, `another run s` | takes such a word back; another run, in which such words count |
+//! | `b changes to v2 (allow)` | the tool takes other arguments by now; also `unfit`; also `worker w1 finds b changed to v2` |
 //! | `results: a=ok, b=error:boom` | somebody outside delivers |
 //! | `partly`, `batch`, `batch=1`, `from=p1`, `run=other`, `user=8` | in front of a resume: what it names, what it brings |
 //! | `worker w1 returns a=ok, b#2=ok` | a worker brings results, of an attempt; also `loses a`, `fails a`, `exhausts a`, `late a=ok`, `may not start a (deny)` |
 //! | `at 100`, `timer` | the clock moves; a timer rings |
 //! | `crash`, `cancel`, `retry`, `move` | `move` brings the paused run into another store |
-//! | `? records`, `? messages`, `? events`, `? usage`, `? text`, `? context`, `? owed`, `? doubts` | shows something |
+//! | `? records`, `? messages`, `? events`, `? usage`, `? text`, `? context`, `? owed`, `? doubts`, `? earlier`, `? siblings of b`, `? approvals`, `? reasons` | shows something |
 //!
 //! After every line the log is replayed and compared with the live state, and the tally is counted anew.
 
@@ -29,7 +32,7 @@ mod stage;
 mod workers;
 
 pub(crate) use act::settlement;
-pub(crate) use parse::{arguments, decision, plans};
+pub(crate) use parse::{Plan, actor, arguments, decision, digest, plans, remember};
 pub(crate) use show::fingerprint;
 pub(crate) use stage::Stage;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Arguments, CallArguments, Code, Decision, Digest, Ground, Problem, ProposedCall, Repeat, Terms, ToolFacts,
-    ToolName, ToolResult,
+    Actor, Arguments, CallArguments, Code, Covers, Decision, Digest, FourEyes, Ground, Problem, ProposedCall, Reach,
+    Remember, Repeat, Terms, Timestamp, ToolFacts, ToolName, ToolResult,
 };
 
 /// What a script says of a call that the model asks for.
@@ -29,6 +29,8 @@ fn plan(text: &str) -> Plan {
         id => Some(id.into()),
     };
     let requested = if matches!(name, "_" | "-") { "t" } else { name };
+    // `tool=pay` says that what is asked for under this id is a call of `pay`.
+    let requested = value(words, "tool").unwrap_or(requested);
     let registered = requested.replace('.', "_");
     let has = |word: &str| words.split_whitespace().any(|one| one == word);
     let repeat = match (has("safe"), has("key")) {
@@ -36,7 +38,8 @@ fn plan(text: &str) -> Plan {
         (_, true) => Repeat::WithKey,
         _ => Repeat::Never,
     };
-    let facts = ToolFacts { name: ToolName::new(registered.as_str()), repeat, source: "native".into() };
+    let schema = value(words, "schema").map(Arc::from);
+    let facts = ToolFacts { name: ToolName::new(registered.as_str()), repeat, source: "native".into(), schema };
     let problem = |code, text: &str| Some(Problem { code, text: text.into() });
     let shown = value(words, "args").unwrap_or("0");
     let mut call = ProposedCall {
@@ -73,6 +76,7 @@ pub(crate) fn decision(words: &str) -> Decision {
             approvers: roles.unwrap_or_default(),
             quorum: value(words, "quorum").map_or(1, |text| text.parse().unwrap()),
             expires_in_ms: value(words, "within").map(|text| text.parse().unwrap()),
+            four_eyes: if has("four_eyes") { FourEyes::On } else { FourEyes::Off },
         },
     )
 }
@@ -100,15 +104,30 @@ pub(crate) fn result(text: &str) -> ToolResult {
     }
 }
 
-/// Reads `ana` or `ana[finance+ops]`. `nobody` has no name.
+/// Reads `these`, `any`, with `in=run`, `in=session` or `in=tenant`, and `until=` a moment.
+pub(crate) fn remember(words: &str) -> Remember {
+    let has = |word: &str| words.split_whitespace().any(|one| one == word);
+    Remember {
+        covers: if has("any") { Covers::AnyArguments } else { Covers::TheseArguments },
+        reach: match value(words, "in") {
+            Some("tenant") => Reach::Tenant,
+            Some("session") => Reach::Session,
+            Some(_) | None => Reach::Run,
+        },
+        until: value(words, "until").map(|text| Timestamp(0).plus_ms(text.parse().unwrap())),
+    }
+}
+
+/// Reads `ana`, `ana[finance+ops]` or `ana[finance]/acme`, who belongs to a tenant. `nobody` has no name.
 pub(crate) fn actor(text: &str) -> Actor {
+    let (text, tenant) = text.split_once('/').map_or((text, None), |(text, tenant)| (text, Some(tenant.into())));
     let (name, roles) = match text.split_once('[') {
         Some((name, roles)) => (name, roles.trim_end_matches(']')),
         None => (text, ""),
     };
     let roles: BTreeSet<Arc<str>> = roles.split('+').filter(|role| !role.is_empty()).map(Arc::from).collect();
     let id = (name != "nobody").then(|| name.into());
-    Actor { id, roles, tenant: None }
+    Actor { id, roles, tenant }
 }
 
 /// Splits at a mark, outside of brackets.
@@ -133,6 +152,6 @@ pub(crate) fn bracketed(text: &str) -> (&str, &str) {
     }
 }
 
-fn value<'a>(words: &'a str, key: &str) -> Option<&'a str> {
+pub(crate) fn value<'a>(words: &'a str, key: &str) -> Option<&'a str> {
     words.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
 }

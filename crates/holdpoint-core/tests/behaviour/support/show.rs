@@ -18,6 +18,9 @@ pub(crate) fn fingerprint(run: &Run) -> String {
     for message in run.messages() {
         let _ = write!(text, "\n{:?} {}", message.role(), message.text());
     }
+    for earlier in run.earlier_turns() {
+        let _ = write!(text, "\n{} {}", earlier.tool, earlier.arguments.expose());
+    }
     for (key, value) in run.context() {
         let _ = write!(text, "\n{key}={}", value.expose());
     }
@@ -144,6 +147,22 @@ pub(crate) fn query(run: &Run, what: &str) -> String {
             let counts = (run.model_calls(), run.tool_executions());
             format!("{} + {} tokens, {} model calls, {} executions", usage.input, usage.output, counts.0, counts.1)
         }
+        "earlier" => listed(run.earlier_turns().iter().map(earlier)),
+        "approvals" => listed(run.calls().iter().map(|call| {
+            let open = call.question().map_or(&[][..], |question| &question.approvals[..]);
+            let people = call.approvals.iter().chain(open).map(|actor| actor.id.as_deref().unwrap_or("nobody"));
+            format!("{}:{}", call.id, people.collect::<Vec<_>>().join("+"))
+        })),
+        "reasons" => listed(run.calls().iter().filter_map(|call| {
+            let question = call.question()?;
+            let again = if question.again { " again" } else { "" };
+            Some(format!("{}{again}: {}", call.id, question.ground.reason.as_deref().unwrap_or_default()))
+        })),
+        what if what.starts_with("siblings of ") => {
+            let id = &what["siblings of ".len()..];
+            let index = run.calls().iter().position(|call| call.id.as_str() == id).unwrap();
+            listed(run.siblings_of(holdpoint_core::CallIndex::from_usize(index)).map(|(_, call)| earlier(&call)))
+        }
         "doubts" => list(run.calls().iter().filter_map(doubt)),
         "text" => run.text().unwrap_or("no text".to_owned()),
         "status" => run.status().as_str().to_owned(),
@@ -169,6 +188,16 @@ fn doubt(call: &holdpoint_core::Call) -> Option<String> {
     let (id, attempt, since) = (&call.id, doubt.attempt, doubt.started_at.0 / 1000);
     let reason = question.ground.reason.as_deref().unwrap_or_default();
     Some(format!("{id}#{attempt} {}{worker} at {since}{} ({reason})", doubt.cause.as_str(), late.collect::<String>()))
+}
+
+fn earlier(call: &holdpoint_core::EarlierCall) -> String {
+    format!("{}({})", call.tool, call.arguments.expose())
+}
+
+/// Something in any case, so that a transcript shows that there was nothing.
+fn listed(parts: impl Iterator<Item = String>) -> String {
+    let parts = list(parts);
+    if parts.is_empty() { "none".to_owned() } else { parts }
 }
 
 fn list(parts: impl Iterator<Item = String>) -> String {

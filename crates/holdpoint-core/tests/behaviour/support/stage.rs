@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Attributes, Authorized, CallIndex, CallState, Conductor, ContextWindow, Deferred, Event, FinalTools, Input,
-    JsonText, Message, ParallelToolCalls, Phase, Recheck, Rejection, ResultOrder, Run, RunId, Settings, Siblings,
-    Started, Step, Tally, Timestamp, Work,
+    Actor, Attributes, Authorized, CallIndex, CallState, Conductor, ContextWindow, Deferred, Event, FinalTools, Grant,
+    Input, JsonText, Message, ParallelToolCalls, Phase, Recheck, Rejection, ResultOrder, Run, RunId, Settings,
+    Siblings, Started, Step, Tally, Timestamp, Work,
 };
 
-use super::parse::Plan;
+use super::parse::{Plan, actor};
 use super::{fingerprint, show};
 
 /// A run, the driver's decisions about it, and a log that survives crashes.
@@ -19,6 +19,11 @@ pub(crate) struct Stage {
     pub(crate) plans: Vec<Plan>,
     pub(crate) settings: Settings,
     pub(crate) context: Attributes,
+    /// What people said about calls that are yet to come, in every run on this stage, the newest first.
+    pub(crate) grants: Vec<Arc<Grant>>,
+    id: RunId,
+    requester: Actor,
+    session: Option<Arc<str>>,
     system_prompt: Option<Arc<str>>,
     history: Vec<Arc<Message>>,
     handed: Vec<CallIndex>,
@@ -38,6 +43,10 @@ impl Stage {
             plans: Vec::new(),
             settings: Settings::default(),
             context: Attributes::new(),
+            grants: Vec::new(),
+            id: RunId::new("r"),
+            requester: Actor::default(),
+            session: None,
             system_prompt: None,
             history: vec![Arc::new(Message::user("go"))],
             handed: Vec::new(),
@@ -47,6 +56,14 @@ impl Stage {
             events_shown: 0,
             transcript: Vec::new(),
         }
+    }
+
+    /// Another run, on the same clock and with the same grants. Everything else is as it was at first.
+    pub(crate) fn another_run(&mut self, id: &str) {
+        let (now, transcript) = (self.now, std::mem::take(&mut self.transcript));
+        let grants = std::mem::take(&mut self.grants);
+        let conductor = Conductor::new(Run::new(RunId::new(id)));
+        *self = Self { conductor, now, transcript, grants, id: RunId::new(id), ..Self::new() };
     }
 
     pub(crate) fn transcript(&self) -> &[String] {
@@ -90,6 +107,8 @@ impl Stage {
             ("context", pairs) => self.context = attributes(pairs),
             ("system", text) => self.system_prompt = Some(text.into()),
             ("history", text) => self.history = history(text),
+            ("requester", who) => self.requester = actor(who),
+            ("session", name) => self.session = Some(name.into()),
             ("steps", "shown") => self.steps_shown = true,
             other => panic!("no such setting: {other:?}"),
         }
@@ -103,7 +122,8 @@ impl Stage {
             model: None,
             system_prompt: self.system_prompt.clone(),
             messages: self.history.clone(),
-            actor: Actor::default(),
+            actor: self.requester.clone(),
+            session: self.session.clone(),
         }))
     }
 
@@ -132,7 +152,7 @@ impl Stage {
 
     /// The state that the log amounts to.
     pub(crate) fn replayed(&self, not_durable: &[Event]) -> Run {
-        let mut run = Run::new(RunId::new("r"));
+        let mut run = Run::new(self.id.clone());
         self.log.iter().chain(not_durable).for_each(|event| run.apply(event));
         run
     }
@@ -149,7 +169,9 @@ impl Stage {
         loop {
             match self.conductor.next() {
                 Step::Commit => {
-                    self.log.extend(self.conductor.committed());
+                    let committed = self.conductor.committed();
+                    self.keep_grants(&committed);
+                    self.log.extend(committed);
                     self.step_shown("commit");
                 }
                 Step::Start(intents) => {
@@ -182,6 +204,17 @@ impl Stage {
         }
     }
 
+    /// What is durable counts from then on.
+    fn keep_grants(&mut self, events: &[Event]) {
+        for event in events {
+            match event {
+                Event::GrantGiven { grant, .. } => self.grants.insert(0, Arc::clone(grant)),
+                Event::GrantRevoked { grant, .. } => self.grants.retain(|given| given.id != *grant),
+                _ => {}
+            }
+        }
+    }
+
     fn step_shown(&mut self, line: impl Into<String>) {
         if self.steps_shown {
             self.show(line);
@@ -193,7 +226,8 @@ impl Stage {
         let line = format!("authorize {}", names.join(" "));
         self.step_shown(line);
         let decisions = calls.iter().map(|call| (*call, self.plans[call.as_usize()].decision.clone())).collect();
-        self.feed_only(Input::Authorized(Authorized { decisions })).unwrap();
+        let authorized = Authorized { grants: self.grants.clone(), ..Authorized::new(decisions) };
+        self.feed_only(Input::Authorized(authorized)).unwrap();
     }
 
     fn execute(&mut self, calls: Vec<CallIndex>) {

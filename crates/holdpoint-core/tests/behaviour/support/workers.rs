@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallIndex, Input, LossCause, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked, TasksReturned, Turn,
+    Attempt, CallIndex, Code, Input, LossCause, Problem, Refit, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
+    TasksReturned, ToolChanged, Turn,
 };
 
 use super::Stage;
@@ -19,7 +20,8 @@ struct Task {
 
 impl Stage {
     /// Reads what comes after `worker`: `w1 returns a=one, b#2=two`, `w1 loses a`, `w1 fails a`, `w1 exhausts a#3`,
-    /// `w1 may not start a (deny)`, `w1 late a#1=one`. `1.a` is a call of the first turn.
+    /// `w1 may not start a (deny)`, `w1 finds a changed to v2 (allow)`, `w1 late a#1=one`. `1.a` is a call of the first
+    /// turn.
     pub(crate) fn worker(&mut self, words: &str) {
         let (worker, words) = words.split_once(' ').unwrap();
         let (verb, rest) = words.split_once(' ').unwrap();
@@ -46,6 +48,12 @@ impl Stage {
                 let decision = decision(words);
                 Input::TaskRevoked(TaskRevoked { turn, call, attempt, worker, since, decision })
             }
+            "finds" => {
+                let (words, policy) = bracketed(rest);
+                let (name, schema) = words.split_once(" changed to ").unwrap();
+                let Task { turn, call, attempt } = self.task(name);
+                self.changed((call, Some((turn, attempt))), (schema, policy))
+            }
             lost => {
                 let cause = match lost {
                     "loses" => LossCause::LeaseLapsed,
@@ -58,6 +66,21 @@ impl Stage {
             }
         };
         drop(self.feed(input));
+    }
+
+    /// The tool of a call takes other arguments by now: `unfit`, or what policy says.
+    pub(crate) fn changed(
+        &self,
+        (call, task): (CallIndex, Option<(Turn, Attempt)>),
+        (schema, words): (&str, &str),
+    ) -> Input {
+        let mut tool = self.run().call(call).and_then(|call| call.tool.clone()).unwrap();
+        tool.schema = (schema != "none").then(|| schema.into());
+        let refit = match words {
+            "unfit" => Refit::Unfit(Problem { code: Code::InvalidArguments, text: "it fits no more".into() }),
+            words => Refit::Decided(decision(words)),
+        };
+        Input::ToolChanged(Box::new(ToolChanged { call, task, tool, refit }))
     }
 
     /// Reads `a`, `a#2`, `1.a`, `1.a#2`. Without a number it is the attempt that was handed out.

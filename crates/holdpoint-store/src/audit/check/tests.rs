@@ -14,7 +14,7 @@ fn run(rows: u64) -> AuditedRun {
         made.push((place, AuditRow { revision, at, body, link }));
     }
     let head = SealedRun { run: name, revision: Revision(2 * rows), link };
-    AuditedRun { head, tenant: Some("acme".into()), count: rows, seal: 0, rows: made }
+    AuditedRun { head, tenant: Some("acme".into()), count: rows, sealed: Revision(0), seal: 0, rows: made }
 }
 
 /// What is found after a change, in parts of so many rows.
@@ -30,6 +30,7 @@ fn found_in_parts(rows: u64, part: usize, change: impl FnOnce(&mut AuditedRun)) 
         Finding::RowMissing { revision, .. } => format!("{revision} missing"),
         Finding::RowOutOfOrder { revision, .. } => format!("{revision} out of order"),
         Finding::HeadMismatch { .. } => "head".to_owned(),
+        Finding::SealedMismatch { .. } => "sealed".to_owned(),
         other => format!("{other:?}"),
     };
     check.end().into_iter().map(short).collect()
@@ -100,4 +101,18 @@ fn a_head_that_is_not_the_end_is_named() {
     assert_eq!(found(|run| run.tenant = None), ["2 changed"]);
     let empty = found_in_parts(0, 1, |run| run.tenant = None);
     assert_eq!(empty, ["head"]);
+}
+
+#[test]
+fn a_run_that_says_it_was_sealed_further_than_it_is_is_named() {
+    let sealed = |revision, seal| {
+        found(move |run| {
+            run.sealed = Revision(revision);
+            run.seal = seal;
+        })
+    };
+    assert_eq!(sealed(12, 1), Vec::<String>::new());
+    assert_eq!(sealed(13, 1), ["sealed"]);
+    assert_eq!(sealed(12, 0), ["sealed"]);
+    assert_eq!(sealed(0, 1), ["sealed"]);
 }

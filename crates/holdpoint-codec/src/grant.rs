@@ -1,0 +1,191 @@
+//! Grants as the stores keep them.
+
+use holdpoint_core::{Covers, Grant, GrantScope, Reach, Remember, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::read::{Read, Versioned, read_json};
+use crate::wire::{GrantWire, Moment, Wire, to_value};
+use crate::{CodecError, Document};
+
+/// The version of stored grants.
+const VERSION: u32 = 1;
+
+/// A stored grant.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredGrant {
+    v: u32,
+    grant: GrantWire,
+}
+
+impl Versioned for StoredGrant {
+    fn version(&self) -> u32 {
+        self.v
+    }
+}
+
+/// A grant as it is stored.
+pub fn encode_grant(grant: &Grant) -> Vec<u8> {
+    // Writing to memory does not fail, and nothing of it refuses to be written.
+    serde_json::to_vec(&StoredGrant { v: VERSION, grant: GrantWire::of(grant) }).unwrap_or_default()
+}
+
+/// Reads a stored grant.
+///
+/// # Errors
+/// When it has another version, or is not a grant; the error names the field.
+pub fn decode_grant(stored: &[u8]) -> Result<Grant, CodecError> {
+    let text = std::str::from_utf8(stored).map_err(|_| CodecError::invalid(Document::Grant, ""))?;
+    let read = Read { document: Document::Grant, version_field: "v", version: VERSION };
+    let stored: StoredGrant = read_json(text, read)?;
+    stored.grant.core().map_err(|fault| CodecError::invalid(Document::Grant, fault.within("grant").0))
+}
+
+/// What people and programs are shown of a grant.
+pub fn grant_to_json(grant: &Grant) -> Value {
+    let (scope, run, session) = match &grant.scope {
+        GrantScope::Run(run) => ("run", Some(run.as_str()), None),
+        GrantScope::Session(session) => ("session", None, Some(&**session)),
+        GrantScope::Tenant => ("tenant", None, None),
+    };
+    json!({
+        "id": grant.id.as_str(),
+        "tool": grant.tool.as_str(),
+        "arguments": if grant.digest.is_some() { "these" } else { "any" },
+        "digest": grant.digest.map(|digest| digest.to_string()),
+        "scope": scope,
+        "run_id": run,
+        "session": session,
+        "tenant": grant.tenant.as_deref(),
+        "until": grant.until.map(moment),
+        "actor": grant.actor.id.as_deref(),
+        "roles": grant.actor.roles.iter().map(|role| Value::from(&**role)).collect::<Vec<_>>(),
+        "created_at": moment(grant.at),
+    })
+}
+
+fn moment(at: Timestamp) -> Value {
+    to_value(&Moment(at))
+}
+
+/// What a person wants to be remembered: by default the narrowest, exactly these arguments in this run, until it is taken
+/// back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RememberRequest {
+    covers: Covers,
+    reach: Reach,
+    ends: Ends,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    Never,
+    At(Timestamp),
+    AfterMs(u64),
+}
+
+impl Default for RememberRequest {
+    fn default() -> Self {
+        Self { covers: Covers::TheseArguments, reach: Reach::Run, ends: Ends::Never }
+    }
+}
+
+impl RememberRequest {
+    /// Exactly these arguments, in this run.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Any arguments of the tool.
+    #[must_use]
+    pub fn any_arguments(mut self) -> Self {
+        self.covers = Covers::AnyArguments;
+        self
+    }
+
+    /// In all runs of the session.
+    #[must_use]
+    pub fn in_session(mut self) -> Self {
+        self.reach = Reach::Session;
+        self
+    }
+
+    /// In all runs of the tenant.
+    #[must_use]
+    pub fn in_tenant(mut self) -> Self {
+        self.reach = Reach::Tenant;
+        self
+    }
+
+    /// Until a moment.
+    #[must_use]
+    pub fn until(mut self, at: Timestamp) -> Self {
+        self.ends = Ends::At(at);
+        self
+    }
+
+    /// For so long from the answer on.
+    #[must_use]
+    pub fn for_ms(mut self, ms: u64) -> Self {
+        self.ends = Ends::AfterMs(ms);
+        self
+    }
+
+    /// What is said when the answer is given at this moment.
+    pub fn said_at(&self, now: Timestamp) -> Remember {
+        let until = match self.ends {
+            Ends::Never => None,
+            Ends::At(at) => Some(at),
+            Ends::AfterMs(ms) => Some(now.plus_ms(ms)),
+        };
+        Remember { covers: self.covers, reach: self.reach, until }
+    }
+
+    /// Reads `{"arguments": "these" | "any", "scope": "run" | "session" | "tenant", "until": MOMENT}`, with
+    /// `"expires_in": DURATION` or `"expires_in_ms": NUMBER` instead of `until`. What is absent is the narrowest; `true` is
+    /// all of that. Nothing for anything else.
+    pub fn from_json(value: &Value) -> Option<Self> {
+        let mut request = Self::new();
+        if *value == Value::Bool(true) {
+            return Some(request);
+        }
+        for (name, value) in value.as_object()? {
+            match (name.as_str(), value.as_str()) {
+                ("arguments", Some("these")) => request.covers = Covers::TheseArguments,
+                ("arguments", Some("any")) => request.covers = Covers::AnyArguments,
+                ("scope", Some("run")) => request.reach = Reach::Run,
+                ("scope", Some("session")) => request.reach = Reach::Session,
+                ("scope", Some("tenant")) => request.reach = Reach::Tenant,
+                ("until", Some(text)) => {
+                    let moment: jiff::Timestamp = text.parse().ok()?;
+                    request.end(Ends::At(Timestamp(moment.as_microsecond())))?;
+                }
+                ("expires_in", Some(text)) => request.end(Ends::AfterMs(duration_ms(text)?))?,
+                ("expires_in_ms", None) => request.end(Ends::AfterMs(value.as_u64()?))?,
+                _ => return None,
+            }
+        }
+        Some(request)
+    }
+
+    /// One end, and no more.
+    fn end(&mut self, ends: Ends) -> Option<()> {
+        let open = self.ends == Ends::Never;
+        self.ends = ends;
+        open.then_some(())
+    }
+}
+
+fn duration_ms(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
+    let ms = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(ms)
+}
