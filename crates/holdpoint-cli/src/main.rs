@@ -1,8 +1,10 @@
 //! The `holdpoint` command: the only place where parts are chosen, and the only one that prints.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod audit_command;
 mod duration;
 mod migrate_command;
+mod policy_command;
 mod problem;
 mod prune_command;
 mod sample;
@@ -29,7 +31,9 @@ Examples:
   holdpoint test scenarios                        check every scenario of a folder
   holdpoint test a.yaml --store sqlite:test.db    the same on a durable store
   holdpoint worker --store sqlite:holdpoint.db    do deferred tool calls
+  holdpoint policy check policy.toml              what a policy says, and its own examples
   holdpoint prune --store sqlite:holdpoint.db --older-than 30d
+  holdpoint audit verify --store sqlite:holdpoint.db
 
 Exit codes: 0 it worked, 1 it failed, 2 bad usage, bad configuration, or a store that cannot be opened.";
 
@@ -40,6 +44,8 @@ enum Command {
     Worker(worker_command::WorkerArgs),
     Migrate(migrate_command::MigrateArgs),
     Prune(prune_command::PruneArgs),
+    Audit(audit_command::AuditArgs),
+    Policy(policy_command::PolicyArgs),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +55,8 @@ fn main() -> ExitCode {
         Some(Command::Worker(args)) => waiting_for(worker_command::run(args)),
         Some(Command::Migrate(args)) => waiting_for(migrate_command::run(args)),
         Some(Command::Prune(args)) => waiting_for(prune_command::run(args)),
+        Some(Command::Audit(args)) => waiting_for(audit_command::run(args)),
+        Some(Command::Policy(args)) => policy_command::run(args),
         None => sample::run(),
     }
 }

@@ -33,8 +33,10 @@ fn file_in(folder: &TempDir) -> String {
     format!("sqlite:{}", folder.path().join("runs.db").display())
 }
 
+// To the letter what the sample agent has: a worker with another schema would give the call back.
 #[derive(Deserialize, JsonSchema)]
 struct Order {
+    /// The order's number.
     order: String,
 }
 

@@ -1,0 +1,166 @@
+//! `holdpoint audit export`: the audit log as JSON Lines.
+
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use holdpoint::store::audit::body_digest;
+use holdpoint::store::{AuditRow, AuditScope, AuditedRun, DUE_LIMIT_MAX, Link, Store, StoreError};
+use holdpoint_core::Timestamp;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::open;
+use crate::{duration, problem};
+
+/// The version of the lines.
+const VERSION: u32 = 1;
+
+/// Write the audit log to standard output as JSON Lines, one line for each step of a run.
+///
+/// Lines come run by run, and in order within each run. Never arguments, results or what a model said.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ExportArgs {
+    /// Where the runs are: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
+    #[arg(long, value_name = "URL")]
+    store: String,
+    /// Only the audit log of this tenant.
+    #[arg(long)]
+    tenant: Option<String>,
+    /// Only the audit log of this run.
+    #[arg(long, value_name = "RUN", conflicts_with = "tenant")]
+    run: Option<String>,
+    /// Only what happened since: a moment such as `2026-11-16T08:00:00Z`, or how long ago, as in `7d`.
+    #[arg(long, value_name = "WHEN", value_parser = parse_since)]
+    since: Option<Since>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  holdpoint audit export --store sqlite:holdpoint.db > audit.jsonl
+  holdpoint audit export --store sqlite:holdpoint.db --tenant acme --since 24h
+  holdpoint audit export --store postgres://app@db/holdpoint --run RUN | jq '.body.entries[]'
+
+Exit codes: 0 all of it was written, 1 the store or the output failed, 2 the store could not be opened.";
+
+/// From when on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Since {
+    Moment(Timestamp),
+    Ago { ms: u64 },
+}
+
+fn parse_since(text: &str) -> Result<Since, String> {
+    if let Ok(moment) = text.parse::<jiff::Timestamp>() {
+        return Ok(Since::Moment(Timestamp(moment.as_microsecond())));
+    }
+    let ms = duration::parse_ms(text);
+    ms.map(|ms| Since::Ago { ms }).map_err(|_| "hint: write a moment as in `2026-11-16T08:00:00Z`, or `7d`".to_owned())
+}
+
+impl Since {
+    fn moment(self, now: Timestamp) -> Timestamp {
+        match self {
+            Since::Moment(moment) => moment,
+            Since::Ago { ms } => {
+                let us = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
+                Timestamp(now.0.saturating_sub(us))
+            }
+        }
+    }
+}
+
+pub(super) async fn run(args: ExportArgs) -> ExitCode {
+    let store = match open(&args.store).await {
+        Ok(store) => store,
+        Err(code) => return code,
+    };
+    let scope = match (&args.run, &args.tenant) {
+        (Some(run), _) => AuditScope::Run(holdpoint::RunId::new(run.as_str())),
+        (None, Some(tenant)) => AuditScope::Tenant(Some(Arc::from(tenant.as_str()))),
+        (None, None) => AuditScope::All,
+    };
+    let since = args.since.map_or(Timestamp(i64::MIN), |since| since.moment(store.now()));
+    match export(&*store, &scope, since).await {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has enough.
+        Err(Stopped::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Stopped::Output(error)) => {
+            eprintln!("error: the audit log could not be written: {error}");
+            ExitCode::FAILURE
+        }
+        Err(Stopped::Store(error)) => problem::failed(&error),
+    }
+}
+
+/// Why not all of it was written.
+enum Stopped {
+    Store(StoreError),
+    Output(io::Error),
+}
+
+/// A page at a time, however long the log is.
+async fn export(store: &dyn Store, scope: &AuditScope, since: Timestamp) -> Result<(), Stopped> {
+    let mut cursor = None;
+    loop {
+        let page = store.audit_after(scope, cursor.as_ref(), DUE_LIMIT_MAX).await.map_err(Stopped::Store)?;
+        let mut output = BufWriter::new(io::stdout().lock());
+        for run in &page.runs {
+            write_rows(&mut output, run, since).map_err(Stopped::Output)?;
+        }
+        output.flush().map_err(Stopped::Output)?;
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn write_rows(output: &mut impl Write, run: &AuditedRun, since: Timestamp) -> io::Result<()> {
+    for (place, row) in run.rows.iter().filter(|(_, row)| row.at >= since) {
+        serde_json::to_writer(&mut *output, &Line::of(run, *place, row))?;
+        output.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// One line. Whoever has the link of the line before can check `link`, and whoever has `body` as it is written here can
+/// check `body_sha256`.
+#[derive(Serialize)]
+struct Line<'a> {
+    v: u32,
+    run_id: &'a str,
+    tenant: Option<&'a str>,
+    revision: u64,
+    place: u64,
+    at_us: i64,
+    body_sha256: String,
+    link: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<&'a RawValue>,
+    /// What was stored, where it is no line of JSON: somebody changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_hex: Option<String>,
+}
+
+impl<'a> Line<'a> {
+    fn of(run: &'a AuditedRun, place: u64, row: &'a AuditRow) -> Self {
+        let is_line = !row.body.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+        let body = serde_json::from_slice::<&RawValue>(&row.body).ok().filter(|_| is_line);
+        let hex = || row.body.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self {
+            v: VERSION,
+            run_id: run.head.run.as_str(),
+            tenant: run.tenant.as_deref(),
+            revision: row.revision.0,
+            place,
+            at_us: row.at.0,
+            body_sha256: Link(body_digest(&row.body)).to_string(),
+            link: row.link.to_string(),
+            body,
+            body_hex: body.is_none().then(hex),
+        }
+    }
+}
