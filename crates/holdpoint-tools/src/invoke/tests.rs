@@ -1,6 +1,6 @@
 //! Whatever a tool does, it ends in a settlement.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -199,10 +199,16 @@ async fn when_too_many_threads_hang_the_executor_is_saturated() {
     let place = Place::Threads(Arc::clone(&pool));
     let (release, held) = mpsc::channel::<()>();
     let held = Arc::new(std::sync::Mutex::new(held));
-    let deaf = blocking_tool("deaf", "", move || held.lock().unwrap().recv().is_ok()).timeout(Duration::from_millis(2));
-    for _ in 0..LOST_THREADS_MAX {
-        let settlement = invoke(Invocation { place: place.clone(), ..invocation(deaf.clone(), "{}") }).await;
-        assert_eq!(settlement.outcome, Outcome::TimedOut);
+    let hanging = Arc::new(AtomicUsize::new(0));
+    let entered = Arc::clone(&hanging);
+    let deaf = blocking_tool("deaf", "", move || {
+        entered.fetch_add(1, Ordering::Relaxed);
+        held.lock().unwrap().recv().is_ok()
+    })
+    .timeout(Duration::from_millis(2));
+    // On a busy machine a call may time out before its thread has entered the tool: that thread does not hang.
+    while hanging.load(Ordering::Relaxed) < LOST_THREADS_MAX {
+        invoke(Invocation { place: place.clone(), ..invocation(deaf.clone(), "{}") }).await;
     }
     let settlement = invoke(Invocation { place, ..invocation(deaf, "{}") }).await;
     assert_eq!(ended(&settlement), (Outcome::Failed, Some(Code::ExecutorSaturated), None));
