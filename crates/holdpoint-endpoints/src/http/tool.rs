@@ -1,0 +1,71 @@
+//! The tool: request, exchange, result.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdpoint_core::ToolResult;
+use holdpoint_tools::{DEFAULT_TIMEOUT, Tool, ToolCall, ToolDefinition, ToolError};
+
+use super::exchange::{Exchange, Failure, Fault};
+use super::network::Network;
+use super::request::RequestPlan;
+use super::response::Limits;
+use super::target::Target;
+use super::{ResponseSpec, texts};
+
+/// How much longer than its caller the tool waits, so that it is the caller who says that it took too long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub(super) struct HttpTool {
+    pub(super) definition: ToolDefinition,
+    pub(super) plan: RequestPlan,
+    pub(super) target: Target,
+    pub(super) response: ResponseSpec,
+    pub(super) redirects_max: u32,
+    pub(super) bytes_max: usize,
+    pub(super) network: Network,
+}
+
+#[async_trait]
+impl Tool for HttpTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, call: ToolCall) -> Result<ToolResult, ToolError> {
+        let request = self.plan.prepare(&call)?;
+        let exchange = Exchange {
+            network: &self.network,
+            target: &self.target,
+            redirects_max: self.redirects_max,
+            bytes_max: self.bytes_max,
+        };
+        let own = self.definition.metadata.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let limit = call.time_left().map_or(own, |left| left + PATIENCE);
+        // Dropping the exchange closes its connection.
+        let answer = tokio::select! {
+            biased;
+            () = call.cancellation().cancelled() => return Err(ToolError::cancelled()),
+            answer = tokio::time::timeout(limit, exchange.run(request)) => answer,
+        };
+        match answer {
+            Ok(Ok(answer)) => {
+                let limits = Limits { bytes_max: self.bytes_max, repeat: self.plan.repeat };
+                Ok(self.response.map(answer, limits))
+            }
+            Ok(Err(failure)) => Ok(self.failed(failure)),
+            Err(_) => Ok(ToolResult::error(texts::too_slow(self.plan.repeat))),
+        }
+    }
+}
+
+impl HttpTool {
+    fn failed(&self, failure: Failure) -> ToolResult {
+        let name = &self.definition.name;
+        match failure.fault {
+            Fault::Refused(reason) => tracing::warn!(tool = %name, %reason, "an HTTP tool was kept from an address"),
+            other => tracing::debug!(tool = %name, fault = ?other, "an HTTP tool got no answer"),
+        }
+        ToolResult::error(texts::of_failure(failure, self.plan.repeat))
+    }
+}
