@@ -183,7 +183,11 @@ impl<'a> TurnCalls<'a> {
 fn kept_decision(call: &Call) -> Option<Kept> {
     match (&call.state, call.asked) {
         (CallState::AwaitingApproval(_), _) => Some(Kept::default()),
-        (CallState::Ready, Asked::Approved) => Some(Kept { decision: Some("allow"), ..Kept::default() }),
+        (CallState::Ready, Asked::Approved) => {
+            let result = call.given.as_ref().and_then(|given| given.answer.clone());
+            let decision = if result.is_some() { "answer" } else { "allow" };
+            Some(Kept { decision: Some(decision), result, ..Kept::default() })
+        }
         (CallState::Settled(settlement), Asked::Yes) => {
             let given = settlement.source == Some(Source::Person);
             let decision = match settlement.outcome {

@@ -117,7 +117,7 @@ fn call_fields(event: &Event, run: &Run) -> Value {
         Event::ToolChanged { call, .. } => about(call, Value::Null),
         Event::CallAnswered(answered) => about(&answered.call, answer_fields(answered)),
         Event::CallExpired { call } | Event::CallRequeued { call } => about(call, Value::Null),
-        Event::CallDoubted { call, cause } => about(call, json!({"cause": cause.as_str()})),
+        Event::CallDoubted { call, cause, .. } => about(call, json!({"cause": cause.as_str()})),
         Event::ToolStarted { call, attempt, at } => about(call, json!({"attempt": attempt.0, "at": moment(*at)})),
         Event::CallDeferred { call, attempt, deadline } => {
             about(call, json!({"attempt": attempt.0, "deadline": deadline.map(moment)}))
@@ -232,6 +232,7 @@ fn usage(usage: Usage) -> Value {
         "output": usage.output,
         "cache_read": usage.cache_read,
         "cache_write": usage.cache_write,
+        "reasoning": usage.reasoning,
         "total": usage.total(),
     })
 }

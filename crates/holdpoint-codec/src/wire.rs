@@ -19,7 +19,7 @@ mod snapshot;
 
 pub(crate) use call::{CallStateWire, OpeningWire, RecordWire, UsageWire};
 pub(crate) use decision::{ActorWire, AnswerWire, DecisionWire};
-pub(crate) use doubt::DoubtWire;
+pub(crate) use doubt::{DoubtWire, GivenWire};
 pub(crate) use grant::{GrantWire, ToolWire};
 pub(crate) use message::MessageWire;
 pub(crate) use names::{Awaited, Name};

@@ -76,8 +76,9 @@ fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
         text().prop_map(Message::System),
         vec(block(), 0..4).prop_map(Message::User),
-        (text(), prop::option::of(text()), vec(call, 0..3))
-            .prop_map(|(text, thinking, calls)| Message::Assistant(AssistantMessage { text, thinking, calls })),
+        (text(), prop::option::of(text()), vec(call, 0..3)).prop_map(|(text, thinking, calls)| Message::Assistant(
+            AssistantMessage { text, thinking, calls, provider_state: None }
+        )),
         (text(), prop::option::of(text()), result()).prop_map(|(call, provider_id, result)| {
             Message::Tool(ToolMessage { call: CallId::new(call), provider_id, result: Arc::new(result) })
         }),
@@ -242,8 +243,11 @@ fn event() -> impl Strategy<Value = Event> {
         (any::<[u32; 2]>(), prop::option::of(any::<i64>())).prop_map(|([call, attempt], at)| {
             Event::CallDeferred { call: CallIndex(call), attempt: Attempt(attempt), deadline: at.map(Timestamp) }
         }),
-        (any::<u32>(), prop::sample::select(DoubtCause::ALL.to_vec()))
-            .prop_map(|(call, cause)| Event::CallDoubted { call: CallIndex(call), cause }),
+        (any::<u32>(), prop::sample::select(DoubtCause::ALL.to_vec())).prop_map(|(call, cause)| Event::CallDoubted {
+            call: CallIndex(call),
+            cause,
+            asks: None
+        }),
         (actor(), prop::option::of(text())).prop_map(|(actor, reason)| Event::Cancelled { actor, reason }),
         text().prop_map(|word| Event::Finished { stop: StopReason::Model(ModelStop::parse(&word)) }),
     ]

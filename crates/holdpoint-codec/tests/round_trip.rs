@@ -94,7 +94,14 @@ fn a_paused_run_of_one_turn_takes_little_beside_its_texts() {
         problem: None,
     };
     let usage = Usage { input: 100, output: 20, ..Usage::default() };
-    let reply = Reply { text: "".into(), thinking: None, calls: vec![call], usage, stop: ModelStop::ToolUse };
+    let reply = Reply {
+        text: "".into(),
+        thinking: None,
+        calls: vec![call],
+        usage,
+        stop: ModelStop::ToolUse,
+        provider_state: None,
+    };
     tell(Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 1_234_567 })));
     let decisions = vec![(CallIndex(0), Decision::confirm("refunds need a yes"))];
     tell(Input::Authorized(Authorized::new(decisions)));

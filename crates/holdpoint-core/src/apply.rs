@@ -6,9 +6,9 @@ use crate::planted::{self, Bug};
 use crate::texts;
 use crate::{
     Actor, Answer, Arguments, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code,
-    Completeness, Decision, Doubt, DoubtCause, Event, Evidence, Failure, Ground, Message, MessageCompleted, Outcome,
-    Phase, Question, ResultOrder, Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms, Timestamp,
-    ToolFacts, ToolMessage, ToolResult, Turn, Work,
+    Completeness, Decision, Doubt, DoubtCause, Event, Evidence, Failure, Given, Ground, Message, MessageCompleted,
+    Outcome, Phase, Question, ResultOrder, Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms,
+    Timestamp, ToolFacts, ToolMessage, ToolResult, Turn, Work,
 };
 
 impl Run {
@@ -37,7 +37,7 @@ impl Run {
             Event::ToolEnded { call, settlement } => self.apply_tool_ended(*call, settlement),
             Event::HookFailed { detail, .. } => self.stopping = Some(detail.clone()),
             Event::CallRequeued { call } => self.change(*call, |call| call.state = CallState::Ready),
-            Event::CallDoubted { call, cause } => self.apply_doubted(*call, *cause),
+            Event::CallDoubted { call, cause, asks } => self.apply_doubted(*call, *cause, asks.as_ref()),
             Event::EvidenceGiven { call, attempt, worker, result, at } => {
                 let (worker, result) = (Arc::clone(worker), Arc::clone(result));
                 self.apply_evidence(*call, Evidence { attempt: *attempt, worker, result, at: *at });
@@ -114,6 +114,7 @@ impl Run {
                 policy: None,
                 approvals: Vec::new(),
                 rechecked: false,
+                given: None,
             })
             .collect();
         self.tally = Tally::of(&self.calls);
@@ -160,12 +161,18 @@ impl Run {
 
     fn apply_answered(&mut self, answered: &CallAnswered) {
         let index = answered.call;
+        if self.apply_given(index, &answered.answer) {
+            return;
+        }
         match &answered.answer {
             Answer::Approve => self.change(index, |call| approve(call, &answered.actor)),
             Answer::ApproveEdited(arguments) => self.apply_edited(answered, arguments),
             Answer::Refuse { reason } => {
-                let doubted = self.calls.get(index.as_usize()).is_some_and(Call::is_uncertain);
-                let text = if doubted { texts::given_up_text } else { texts::refused_text };
+                let text = match self.calls.get(index.as_usize()).map(|call| (call.is_uncertain(), call.asks())) {
+                    Some((_, Some(_))) => texts::declined_text,
+                    Some((true, None)) => texts::given_up_text,
+                    Some((false, None)) | None => texts::refused_text,
+                };
                 self.settle(index, unexecuted(Outcome::Refused, text(reason.as_deref())));
             }
             Answer::Supply(result) | Answer::Happened(result) => {
@@ -174,6 +181,21 @@ impl Run {
                 self.settle(index, Settlement { outcome, code, source: Some(Source::Person), result, latency_us: 0 });
             }
         }
+    }
+
+    /// What a person says to a tool that asked goes to the tool.
+    fn apply_given(&mut self, index: CallIndex, answer: &Answer) -> bool {
+        let Some(asks) = self.call(index).and_then(Call::asks).map(Arc::clone) else { return false };
+        let answer = match answer {
+            Answer::Approve => None,
+            Answer::Supply(answer) => Some(Arc::clone(answer)),
+            Answer::ApproveEdited(_) | Answer::Refuse { .. } | Answer::Happened(_) => return false,
+        };
+        self.change(index, |call| {
+            call.given = Some(Arc::new(Given { asks, answer }));
+            ready(call);
+        });
+        true
     }
 
     fn apply_edited(&mut self, answered: &CallAnswered, arguments: &Arguments) {
@@ -290,7 +312,7 @@ impl Run {
         self.tool_executions += u32::from(self.is_taken(call));
     }
 
-    fn apply_doubted(&mut self, call: CallIndex, cause: DoubtCause) {
+    fn apply_doubted(&mut self, call: CallIndex, cause: DoubtCause, asks: Option<&Arc<ToolResult>>) {
         self.count_lost(call);
         if planted::active(Bug::ForgetDoubt) {
             return self.change(call, |call| {
@@ -304,6 +326,8 @@ impl Run {
             // Recovery uses the recorded word of policy. A person who lets it run again, perhaps days later, starts it
             // anew, and policy is asked anew.
             call.rechecked = false;
+            // Whoever lets it run again lets it begin anew.
+            call.given = None;
             call.state = CallState::AwaitingApproval(Question {
                 ground: Ground::reason(texts::doubt_reason(cause)),
                 terms: Terms { quorum: 1, expires_in_ms: None, ..call.terms.clone() },
@@ -311,7 +335,7 @@ impl Run {
                 approvals: Vec::new(),
                 standing: 0,
                 again: false,
-                doubt: Some(Doubt { started_at, cause, worker, attempt, evidence: Vec::new() }),
+                doubt: Some(Doubt { started_at, cause, worker, attempt, evidence: Vec::new(), asks: asks.cloned() }),
             });
         });
     }

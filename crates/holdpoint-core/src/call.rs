@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Actor, Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Outcome, Question, Repeat, RequestedName,
+    Actor, Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Given, Outcome, Question, Repeat, RequestedName,
     Source, Terms, Timestamp, ToolName, ToolResult, Turn,
 };
 
@@ -50,6 +50,8 @@ pub struct Call {
     pub deferred: bool,
     /// Whether policy was asked again when it was started or handed out.
     pub rechecked: bool,
+    /// What a person said to what the tool asked: it goes with the next attempt.
+    pub given: Option<Arc<Given>>,
 }
 
 /// How people were involved in a call.
@@ -137,6 +139,11 @@ impl Call {
     /// Whether the open question is about a doubt.
     pub fn is_uncertain(&self) -> bool {
         self.question().is_some_and(|question| question.doubt.is_some())
+    }
+
+    /// What the tool asks a person before it goes on, if the open question is that.
+    pub fn asks(&self) -> Option<&Arc<ToolResult>> {
+        self.question()?.doubt.as_ref()?.asks.as_ref()
     }
 
     /// How it was settled, if it was.

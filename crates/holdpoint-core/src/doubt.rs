@@ -18,6 +18,29 @@ pub struct Doubt {
     /// Results that came too late to count, in the order in which they came. Bounded by
     /// [`crate::Limits::EVIDENCE_MAX`].
     pub evidence: Vec<Evidence>,
+    /// What the tool asks before it goes on, when that is why it has no result: a text, the shape of the answer as JSON
+    /// Schema, and in the metadata what the tool wants back with the answer.
+    pub asks: Option<Arc<ToolResult>>,
+}
+
+/// What a person said to what a tool asked. The tool is started once more and gets both.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// What the tool asked.
+    pub asks: Arc<ToolResult>,
+    /// What a person gave; nothing when they said no more than yes.
+    pub answer: Option<Arc<ToolResult>>,
+}
+
+impl Given {
+    /// Whether this is what they gave.
+    pub(crate) fn is(&self, answer: Option<&ToolResult>) -> bool {
+        match (&self.answer, answer) {
+            (Some(given), Some(answer)) => given.same_as(answer),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
 }
 
 /// A result that came too late to count. It tells the person who is asked what may have happened.
@@ -51,12 +74,19 @@ pub enum DoubtCause {
     WorkerFailed,
     /// It was started as often as it may be.
     OutOfAttempts,
+    /// It asks a person before it goes on.
+    NeedsInput,
 }
 
 impl DoubtCause {
     /// Every cause.
-    pub const ALL: [DoubtCause; 4] =
-        [DoubtCause::Crashed, DoubtCause::LeaseLapsed, DoubtCause::WorkerFailed, DoubtCause::OutOfAttempts];
+    pub const ALL: [DoubtCause; 5] = [
+        DoubtCause::Crashed,
+        DoubtCause::LeaseLapsed,
+        DoubtCause::WorkerFailed,
+        DoubtCause::OutOfAttempts,
+        DoubtCause::NeedsInput,
+    ];
 
     /// Its stable name.
     pub fn as_str(self) -> &'static str {
@@ -65,6 +95,7 @@ impl DoubtCause {
             DoubtCause::LeaseLapsed => "lease_lapsed",
             DoubtCause::WorkerFailed => "worker_failed",
             DoubtCause::OutOfAttempts => "out_of_attempts",
+            DoubtCause::NeedsInput => "needs_input",
         }
     }
 }

@@ -124,12 +124,14 @@ pub enum Event {
         /// Which.
         call: CallIndex,
     },
-    /// A started call without a result may not run again: a person is asked.
+    /// A started call without a result may not run again, or not without an answer: a person is asked.
     CallDoubted {
         /// Which.
         call: CallIndex,
         /// How it came to be in doubt.
         cause: DoubtCause,
+        /// What the tool asks, when it asks a person before it goes on.
+        asks: Option<Arc<ToolResult>>,
     },
     /// A result of a call in doubt came too late to count. The person who is asked sees it.
     EvidenceGiven {

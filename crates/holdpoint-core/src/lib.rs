@@ -39,7 +39,7 @@ pub use code::Code;
 pub use conductor::{Conductor, Step};
 pub use content::{Blob, Block, ResultKind, ToolResult, joined_text};
 pub use decision::{Actor, Answer, Decision, FourEyes, Ground, Question, Terms};
-pub use doubt::{Doubt, DoubtCause, Evidence};
+pub use doubt::{Doubt, DoubtCause, Evidence, Given};
 pub use earlier::{EarlierCall, Edited};
 pub use event::{CallAnswered, CallOpening, Completeness, Event, MessageCompleted, RunStarted, Stage};
 pub use grant::{Covers, Grant, GrantScope, Reach, Remember};
@@ -50,9 +50,9 @@ pub use ids::{
 pub use input::{
     Answered, Authorized, Began, Cancelled, Deferred, Delivered, GivenAnswer, GrantRevoked, HookFailed, Input,
     Measured, Missing, ModelFailed, Problem, ProposedCall, Refit, Replied, Reply, Returned, Started, Target, TaskLate,
-    TaskLost, TaskReturned, TaskRevoked, TasksReturned, ToolChanged, Usage,
+    TaskLost, TaskReturned, TaskRevoked, TasksReturned, ToolChanged, Unfinished, Usage,
 };
-pub use message::{AssistantMessage, CallArguments, Message, MessageCall, Role, ToolMessage};
+pub use message::{AssistantMessage, CallArguments, Message, MessageCall, ProviderState, Role, ToolMessage};
 pub use outcome::{Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
 pub use owed::{Effect, EffectId};
 pub use rejection::Rejection;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Arguments, Block, CallId, RequestedName, ToolResult};
+use crate::{Arguments, Block, CallId, JsonText, RequestedName, ToolResult};
 
 /// One message of the conversation.
 #[derive(Clone, Debug)]
@@ -40,6 +40,20 @@ pub struct AssistantMessage {
     pub thinking: Option<Arc<str>>,
     /// The calls it asked for, without those that were dropped.
     pub calls: Vec<MessageCall>,
+    /// What its provider wants back with the next request.
+    pub provider_state: Option<ProviderState>,
+}
+
+/// What a provider wants back with later requests, and nobody else understands: signed or encrypted reasoning. It is
+/// sent to the provider that it came from and to no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderState {
+    /// Whose it is, such as `openai-responses`.
+    pub provider: Arc<str>,
+    /// The version of its shape, counted by whoever reads and writes it.
+    pub version: u32,
+    /// The state itself, as canonical text.
+    pub data: JsonText,
 }
 
 /// A call as the assistant's message holds it.

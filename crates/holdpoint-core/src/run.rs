@@ -244,6 +244,11 @@ impl Run {
         self.usage.iter().fold(Usage::default(), |sum, turn| sum + *turn)
     }
 
+    /// Whether the model has asked for a call in this run.
+    pub fn calls_seen(&self) -> bool {
+        self.calls_seen
+    }
+
     /// How often the model was called.
     pub fn model_calls(&self) -> u32 {
         self.model_calls

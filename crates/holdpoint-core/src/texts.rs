@@ -24,6 +24,12 @@ pub(crate) fn given_up_text(reason: Option<&str>) -> String {
     format!("It is not known whether this call took effect, and a person decided not to run it again: {reason}.")
 }
 
+/// A person did not answer what a tool asked before it went on.
+pub(crate) fn declined_text(reason: Option<&str>) -> String {
+    let reason = sentence(reason, "no reason was given");
+    format!("The tool asked a person before it went on, and they did not answer: {reason}. It may have taken effect.")
+}
+
 /// Why a person is asked about a call that was started and has no result.
 pub(crate) fn doubt_reason(cause: DoubtCause) -> &'static str {
     match cause {
@@ -35,6 +41,7 @@ pub(crate) fn doubt_reason(cause: DoubtCause) -> &'static str {
             "the worker that had it failed after it had started: it is not known whether this call took effect"
         }
         DoubtCause::OutOfAttempts => "it was tried as often as it may be and has no result: it may have taken effect",
+        DoubtCause::NeedsInput => "the tool asks a person before it goes on",
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use holdpoint_core::{Message, ModelStop, Usage};
 
-use crate::model::{Delta, DeltaSink, Model, ModelCall, ModelError, ModelReply, ModelRequest};
+use crate::error::ModelError;
+use crate::model::{Delta, DeltaSink, Model, ModelCall, ModelReply, ModelRequest};
 
 /// Gives the nth reply to the nth request. Clones share their place in the script.
 #[derive(Clone, Debug)]
@@ -171,7 +172,7 @@ impl Model for ScriptedModel {
                 Ok(Some(reply))
             }
             Some(ScriptedReply::Nothing) => Ok(None),
-            Some(ScriptedReply::Fail(message)) => Err(ModelError { message }),
+            Some(ScriptedReply::Fail(message)) => Err(ModelError::new(message)),
             None => Err(ModelError::new("the script has no more replies")),
         }
     }

@@ -18,6 +18,13 @@ const MESSAGE_TOKENS: u64 = 4;
 /// What an image costs, whatever its size: providers scale it down.
 const IMAGE_TOKENS: u64 = 1_000;
 
+/// How many bytes of a file that is no text, such as a PDF, are about a token: most of it is pictures, fonts and layout.
+const FILE_BYTES: u64 = 64;
+
+fn is_text(media_type: &str) -> bool {
+    media_type.starts_with("text/") || media_type.ends_with("json") || media_type.ends_with("xml")
+}
+
 /// The tokens of one message, arguments of its calls included.
 pub fn message_tokens(message: &Message, count: &dyn Fn(&str) -> u64) -> u64 {
     let content = match message {
@@ -34,7 +41,8 @@ pub fn message_tokens(message: &Message, count: &dyn Fn(&str) -> u64) -> u64 {
                 count(call.name.as_str()) + arguments
             });
             let thinking = message.thinking.as_ref().map_or(0, |text| count(text));
-            count(&message.text) + thinking + calls.sum::<u64>()
+            let state = message.provider_state.as_ref().map_or(0, |state| count(state.data.expose()));
+            count(&message.text) + thinking + state + calls.sum::<u64>()
         }
     };
     content + MESSAGE_TOKENS
@@ -50,7 +58,7 @@ fn blocks_tokens(blocks: &[Block], count: &dyn Fn(&str) -> u64) -> u64 {
         Block::Text(text) => count(text),
         Block::Json(json) => count(json.expose()),
         Block::Image(_) => IMAGE_TOKENS,
-        Block::File(blob) => (blob.bytes.len() as u64).div_ceil(4),
+        Block::File(blob) => (blob.bytes.len() as u64).div_ceil(if is_text(&blob.media_type) { 4 } else { FILE_BYTES }),
     };
     blocks.iter().map(block).sum()
 }

@@ -1,6 +1,6 @@
 //! What is on its way. Arrivals are picked in any order, and some come twice or never.
 
-use holdpoint_core::{Authorized, CallIndex, CallState, Cancelled, Event, Input, Returned, Turn};
+use holdpoint_core::{Authorized, CallIndex, CallState, Cancelled, Event, Input, Returned, Turn, Unfinished};
 
 use crate::disk::Slot;
 use crate::process::{Opening, Process, ProcessId};
@@ -31,6 +31,8 @@ pub(crate) enum Word {
     Turn(CallIndex),
     /// A tool ended.
     Returned { slot: Slot, turn: Turn, returned: Box<Returned> },
+    /// A tool was started and has no result.
+    Unfinished { turn: Turn, unfinished: Unfinished },
     /// It may go on with what it heard.
     Drive,
     /// Somebody wants it to stop.
@@ -102,6 +104,7 @@ impl World {
             }
             Word::Turn(call) => self.come_to(&mut process, call),
             Word::Returned { turn, returned, .. } => self.tool_ended(&mut process, (turn, *returned)),
+            Word::Unfinished { turn, unfinished } => self.tool_unfinished(&mut process, turn, unfinished),
             Word::Drive => {}
             Word::Cancel => self.cancel(&mut process),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use holdpoint_core::planted::{self, Bug};
 use holdpoint_core::{
     Attempt, Authorized, CallIndex, Event, Input, Limits, Measured, Outcome, Returned, Run, Settlement, Source, Step,
-    Target, ToolResult,
+    Target, ToolResult, Unfinished,
 };
 use holdpoint_store::Transition;
 
@@ -252,6 +252,14 @@ impl World {
         let returned = self.made_result(by);
         let turn = run.turn();
         let word = |returned| Word::Returned { slot, turn, returned: Box::new(returned) };
+        if self.faults == Faults::On && self.random.percent(15) {
+            // The tool asks a person, or loses sight of what it did; perhaps a result comes all the same.
+            let asks = self.random.percent(70).then(|| self.made_result(by).settlement.result);
+            self.send(process.id, Word::Unfinished { turn, unfinished: Unfinished { call, attempt, asks } });
+            if self.random.percent(80) {
+                return;
+            }
+        }
         if self.faults == Faults::On && self.random.percent(8) {
             // The tool does not come back in time, and perhaps it does later.
             let late = self.made_result(by);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use holdpoint_core::{
     Began, CallIndex, CallState, Code, Deferred, HookFailed, Input, Outcome, Recheck, Returned, Settlement, Source,
-    ToolResult, Turn,
+    ToolResult, Turn, Unfinished,
 };
 
 use crate::arrivals::Word;
@@ -126,6 +126,17 @@ impl World {
         }
         let call = returned.call;
         if self.feed(process, Input::Returned(Box::new(returned))).is_ok() {
+            self.close(process, call);
+        }
+    }
+
+    /// A tool asks, or nobody knows what became of it.
+    pub(crate) fn tool_unfinished(&mut self, process: &mut Process, turn: Turn, unfinished: Unfinished) {
+        if process.run().turn() != turn {
+            return;
+        }
+        let call = unfinished.call;
+        if self.feed(process, Input::Unfinished(unfinished)).is_ok() {
             self.close(process, call);
         }
     }

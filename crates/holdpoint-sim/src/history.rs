@@ -84,6 +84,8 @@ pub(crate) struct OpenQuestion {
     pub(crate) deadline: Option<Timestamp>,
     approvals: Vec<Actor>,
     pub(crate) is_doubt: bool,
+    /// Whether the tool itself asks: what a person supplies goes to the tool, not to the model.
+    is_the_tools: bool,
 }
 
 /// How and when a call was settled.
@@ -145,7 +147,9 @@ impl History {
                     call.is_taken = true;
                 });
             }
-            Event::CallDoubted { call, .. } => self.change(call.as_usize(), CallHistory::doubted),
+            Event::CallDoubted { call, asks, .. } => {
+                self.change(call.as_usize(), |call| call.doubted(asks.is_some()));
+            }
             Event::Paused { reason } => {
                 self.standing = Standing::Paused;
                 self.pause = Some(*reason);
@@ -180,6 +184,7 @@ impl History {
                 vec![(call.as_usize(), None)]
             }
             Event::CallAnswered(answered) => match (&answered.answer, &answered.decision) {
+                (Answer::Supply(_), _) if self.is_asked_by_tool(answered.call) => Vec::new(),
                 (Answer::Supply(result) | Answer::Happened(result), _) => {
                     vec![(answered.call.as_usize(), Some(Arc::clone(result)))]
                 }
@@ -194,6 +199,11 @@ impl History {
             }
             _ => Vec::new(),
         }
+    }
+
+    fn is_asked_by_tool(&self, call: CallIndex) -> bool {
+        let question = self.calls.get(call.as_usize()).and_then(|call| call.question.as_ref());
+        question.is_some_and(|question| question.is_the_tools)
     }
 
     fn record_started(&mut self, started: &RunStarted) {
@@ -278,8 +288,13 @@ impl CallHistory {
                 self.needs_people = false;
                 self.terms = terms.clone();
                 let deadline = terms.expires_in_ms.map(|ms| at.plus_ms(ms));
-                self.question =
-                    Some(OpenQuestion { terms: terms.clone(), deadline, approvals: Vec::new(), is_doubt: false });
+                self.question = Some(OpenQuestion {
+                    terms: terms.clone(),
+                    deadline,
+                    approvals: Vec::new(),
+                    is_doubt: false,
+                    is_the_tools: false,
+                });
             }
             Decision::Deny(_) => {}
         }
@@ -304,13 +319,14 @@ impl CallHistory {
         }
     }
 
-    fn doubted(&mut self) {
+    fn doubted(&mut self, is_the_tools: bool) {
         self.may_repeat = false;
         self.is_deferred = false;
         self.is_taken = false;
         self.was_asked = true;
         let terms = Terms { quorum: 1, expires_in_ms: None, ..self.terms.clone() };
-        self.question = Some(OpenQuestion { terms, deadline: None, approvals: Vec::new(), is_doubt: true });
+        self.question =
+            Some(OpenQuestion { terms, deadline: None, approvals: Vec::new(), is_doubt: true, is_the_tools });
     }
 
     /// What was said about it was said about another tool.
@@ -337,6 +353,12 @@ impl CallHistory {
     fn answered(&mut self, answered: &CallAnswered) {
         let Some(question) = &mut self.question else { return };
         match (&answered.answer, &answered.decision) {
+            (Answer::Approve | Answer::Supply(_), _) if question.is_the_tools => {
+                self.may_repeat = true;
+                self.is_approved = true;
+                self.question = None;
+                return;
+            }
             (Answer::Approve, _) if question.is_doubt => {
                 self.may_repeat = true;
                 self.is_approved = true;

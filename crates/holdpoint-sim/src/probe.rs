@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use holdpoint_core::{
     Attempt, Authorized, Began, CallIndex, Cancelled, Decision, Deferred, HookFailed, Input, LossCause, Measured,
     ModelFailed, Returned, Revision, Run, RunId, Snapshot, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
-    TasksReturned, Timestamp, Turn,
+    TasksReturned, Timestamp, Turn, Unfinished,
 };
 
 use crate::checks::Seen;
@@ -68,7 +68,7 @@ impl World {
     fn any_input(&mut self, slot: Slot, run: &Run) -> Input {
         let call = CallIndex::from_usize(self.random.below(run.calls().len() + 1));
         let random = &mut self.random;
-        match random.below(22) {
+        match random.below(23) {
             0 => script::started(random),
             1 => Input::Imported(canned()),
             2 => Input::Measured(Measured { tokens: random.below(2000) as u64 }),
@@ -91,6 +91,11 @@ impl World {
             15 => Input::Retried,
             20 => self.any_change(run, call),
             21 => self.any_revocation(run),
+            22 => {
+                let attempt = Attempt(u32::try_from(random.below(3)).unwrap_or(0));
+                let asks = random.percent(50).then(|| Arc::new(tools::result(random, 1)));
+                Input::Unfinished(Unfinished { call, attempt, asks })
+            }
             _ => of_a_worker(random, run, call),
         }
     }

@@ -37,13 +37,19 @@ pub(crate) fn answer(random: &mut Random, serial: u64, mood: Mood) -> Input {
         _ => return Input::ModelFailed(ModelFailed { detail: "the provider is away".into() }),
     };
     let thinking = random.percent(10).then(|| "hm".into());
-    let reply = Reply { text: text.into(), thinking, calls, usage: usage(serial), stop };
+    let reply = Reply { text: text.into(), thinking, calls, usage: usage(serial), stop, provider_state: None };
     Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: serial }))
 }
 
 /// What a call of the model costs.
 pub(crate) fn usage(serial: u64) -> Usage {
-    Usage { input: 100 + serial, output: 10 + serial, cache_read: serial % 7, cache_write: serial % 3 }
+    Usage {
+        input: 100 + serial,
+        output: 10 + serial,
+        cache_read: serial % 7,
+        cache_write: serial % 3,
+        reasoning: serial % 5,
+    }
 }
 
 fn calls(random: &mut Random, serial: u64, mood: Mood) -> Vec<holdpoint_core::ProposedCall> {

@@ -83,6 +83,8 @@ fn people_say_more_than_yes_and_tools_change_in_these_worlds() {
         "[\"tool_changed\", \"tool_ended\"",
         "[\"resumed\", \"tool_changed\"",
         "this person may not answer it",
+        "metadata: {} }) }) -> [\"call_doubted\"",
+        "asks: None }) -> [\"call_doubted\"",
     ]
     .map(|words| (words, 0))
     .into();
@@ -99,5 +101,5 @@ fn people_say_more_than_yes_and_tools_change_in_these_worlds() {
 fn a_state_that_met_no_input_is_named() {
     let missing = Coverage::default().missing();
     assert!(missing.contains(&("paused_doubt", "delivered")));
-    assert_eq!(missing.len(), 13 * 22);
+    assert_eq!(missing.len(), 13 * 23);
 }

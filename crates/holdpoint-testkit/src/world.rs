@@ -239,6 +239,7 @@ fn said(say: &SaySpec) -> ModelReply {
         calls: say.calls.iter().map(call).collect(),
         usage: Usage { input, output, ..Usage::default() },
         stop: say.stop.as_deref().map(ModelStop::parse),
+        provider_state: None,
     }
 }
 

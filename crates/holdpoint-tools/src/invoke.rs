@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdpoint_codec::canonical_json;
-use holdpoint_core::{Block, Code, ErrorDetail, Outcome, ResultKind, Settlement, Source, ToolResult};
+use holdpoint_core::{Block, CallKey, Code, ErrorDetail, Outcome, ResultKind, Settlement, Source, ToolResult};
 
-use crate::{ThreadPool, Tool, ToolCall, ToolDefinition, ToolError, ToolFault, limit_output};
-pub(crate) use body::{Ended, run_body};
+use crate::{Inquiry, ThreadPool, Tool, ToolCall, ToolDefinition, ToolError, ToolFault, limit_output};
+pub(crate) use body::{Done, Ended, run_body};
 
 /// Where a tool runs.
 #[derive(Clone)]
@@ -60,18 +60,80 @@ impl Invocation {
 
 /// Runs the tool and says how it ended. Never panics, never waits longer than the limit, and when the returned future is
 /// dropped the tool is told to stop. Needs a tokio runtime.
+///
+/// A tool that asks a person fails, and is told that nobody is asked: see [`invoke_or_ask`].
 pub async fn invoke(invocation: Invocation) -> Settlement {
-    let detail = invocation.error_detail;
-    let output_bytes_max = invocation.output_bytes_max;
-    let tool = Arc::clone(&invocation.tool);
+    let (call, key) = (Call::of(&invocation), invocation.call.key().clone());
     let done = run_body(invocation).await;
-    let mut settlement = settle(tool.definition(), done.ended, detail);
-    settlement.latency_us = u64::try_from(done.latency.as_micros()).unwrap_or(u64::MAX);
-    if exceeds(&settlement.result, output_bytes_max) {
-        let result = Arc::unwrap_or_clone(settlement.result);
-        settlement.result = Arc::new(limit_output(result, output_bytes_max));
+    done.nobody_is_asked(&*call.tool, &key);
+    call.settled(done)
+}
+
+/// Why a call that was started has no result.
+#[derive(Clone, Debug)]
+pub enum Unsettled {
+    /// It asks a person before it goes on.
+    Asks(Arc<Inquiry>),
+    /// Nobody knows what became of it.
+    Unknown,
+}
+
+/// Like [`invoke`], for callers that can ask a person.
+///
+/// # Errors
+/// When the tool asks a person, or does not know what became of what it had started.
+pub async fn invoke_or_ask(invocation: Invocation) -> Result<Settlement, Unsettled> {
+    let (call, key) = (Call::of(&invocation), invocation.call.key().clone());
+    let done = run_body(invocation).await;
+    match &done.ended {
+        Ended::Returned(Err(error)) if error.fault() == ToolFault::Unknown => Err(Unsettled::Unknown),
+        Ended::Returned(Err(error)) => match error.inquiry() {
+            Some(inquiry) => Err(Unsettled::Asks(Arc::clone(inquiry))),
+            None => Ok(call.settled(done)),
+        },
+        Ended::Returned(Ok(_)) | Ended::TimedOut(_) | Ended::Cancelled | Ended::NoRuntime => {
+            done.nobody_is_asked(&*call.tool, &key);
+            Ok(call.settled(done))
+        }
     }
-    settlement
+}
+
+impl Done {
+    /// Tells a tool that what it asks, or had asked when its time was over, is asked of nobody.
+    pub(crate) fn nobody_is_asked(&self, tool: &dyn Tool, key: &CallKey) {
+        let may_have_asked = match &self.ended {
+            Ended::Returned(Err(error)) => error.inquiry().is_some(),
+            Ended::TimedOut(_) | Ended::Cancelled => true,
+            Ended::Returned(Ok(_)) | Ended::NoRuntime => false,
+        };
+        if may_have_asked {
+            tool.abandon(key);
+        }
+    }
+}
+
+/// What is needed of an invocation once its body ended.
+struct Call {
+    tool: Arc<dyn Tool>,
+    output_bytes_max: u64,
+    detail: ErrorDetail,
+}
+
+impl Call {
+    fn of(invocation: &Invocation) -> Self {
+        let (output_bytes_max, detail) = (invocation.output_bytes_max, invocation.error_detail);
+        Self { tool: Arc::clone(&invocation.tool), output_bytes_max, detail }
+    }
+
+    fn settled(self, done: Done) -> Settlement {
+        let mut settlement = settle(self.tool.definition(), done.ended, self.detail);
+        settlement.latency_us = u64::try_from(done.latency.as_micros()).unwrap_or(u64::MAX);
+        if exceeds(&settlement.result, self.output_bytes_max) {
+            let result = Arc::unwrap_or_clone(settlement.result);
+            settlement.result = Arc::new(limit_output(result, self.output_bytes_max));
+        }
+        settlement
+    }
 }
 
 fn exceeds(result: &ToolResult, bytes_max: u64) -> bool {

@@ -117,6 +117,12 @@ impl Registry {
         self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
+    /// The definitions of the tools that the model may be told of now, in the order of registration.
+    pub fn offered(&self) -> Vec<Arc<ToolDefinition>> {
+        let offered = self.tools.iter().filter(|tool| tool.tool.is_offered());
+        offered.map(|tool| Arc::clone(&tool.definition)).collect()
+    }
+
     /// Every definition in the form of OpenAI's chat completions.
     pub fn openai_definitions(&self) -> Vec<Value> {
         self.tools.iter().map(|tool| tool.definition.to_openai()).collect()

@@ -47,14 +47,19 @@ impl Schema {
         let Ok(value) = serde_json::from_str::<Value>(arguments.expose()) else {
             return Err(vec![SchemaProblem::unreadable()]);
         };
-        if self.validator.is_valid(&value) {
+        self.check_value(&value)
+    }
+
+    /// The same of a value that was read.
+    pub(crate) fn check_value(&self, value: &Value) -> Result<(), Vec<SchemaProblem>> {
+        if self.validator.is_valid(value) {
             return Ok(());
         }
         let problems: Vec<_> = self
             .validator
-            .iter_errors(&value)
+            .iter_errors(value)
             .take(SCHEMA_PROBLEMS_MAX)
-            .map(|error| SchemaProblem::of(&error, &value))
+            .map(|error| SchemaProblem::of(&error, value))
             .collect();
         Err(problems)
     }

@@ -148,7 +148,7 @@ impl ToolExecutor {
 
     async fn run(&self, tool: &RegisteredTool, call: ToolCall) -> ToolExecutionResult {
         let output_bytes_max = Settings::default().tool_output_bytes_max;
-        let tool_name = call.requested().as_str().to_owned();
+        let (tool_name, key) = (call.requested().as_str().to_owned(), call.key().clone());
         let done = run_body(Invocation {
             tool: Arc::clone(tool.tool()),
             call,
@@ -158,6 +158,7 @@ impl ToolExecutor {
             error_detail: ErrorDetail::Debug,
         })
         .await;
+        done.nobody_is_asked(&**tool.tool(), &key);
         let report = done.ended.into_report(tool.definition());
         let (output, error) = match report {
             Ok(result) => (limit_output(result, output_bytes_max).text(), None),

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use holdpoint_codec::SigningKey;
 use holdpoint_codec::receipt::ReceiptKey;
-use holdpoint_core::{Message, Role, Settings, ToolName};
-use holdpoint_model::{Model, TokenCounter, estimate_tokens};
+use holdpoint_core::{ContextWindow, Message, Role, Settings, ToolName};
+use holdpoint_model::{IntoModel, Model, ModelOptions, TokenCounter, ToolChoice, estimate_tokens};
 use holdpoint_policy::{Guarded, Policy};
 use holdpoint_store::{LEASE_MS_MAX, MemoryStore, OwnerId, Store};
 use holdpoint_tools::{Around, Chain, Execute, Executors, Registry, Tool, around_tool};
@@ -30,6 +30,8 @@ pub struct Builder<T> {
     name: Option<Arc<str>>,
     system_prompt: Option<Arc<str>>,
     model: Option<Arc<dyn Model>>,
+    model_options: ModelOptions,
+    tool_choice: ToolChoice,
     registry: Registry,
     problem: Option<Error>,
     policy: Option<Arc<dyn Policy>>,
@@ -86,6 +88,8 @@ impl<T: Buildable> Builder<T> {
             name: None,
             system_prompt: None,
             model: None,
+            model_options: ModelOptions::default(),
+            tool_choice: ToolChoice::Auto,
             registry: Registry::new(),
             problem: None,
             policy: None,
@@ -128,10 +132,15 @@ impl<T: Buildable> Builder<T> {
         self
     }
 
-    /// The model.
+    /// The model: one of your own, or `provider:model`, such as `openai:gpt-5-mini`.
     #[must_use]
-    pub fn model(mut self, model: impl Model + 'static) -> Self {
-        self.model = Some(Arc::new(model));
+    pub fn model(mut self, model: impl IntoModel) -> Self {
+        match model.into_model() {
+            Ok(model) => self.model = Some(model),
+            Err(error) => {
+                self.problem.get_or_insert(Error::config(error.to_string()));
+            }
+        }
         self
     }
 
@@ -139,6 +148,21 @@ impl<T: Buildable> Builder<T> {
     #[must_use]
     pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
+        self
+    }
+
+    /// What the provider is told with each request, such as a temperature.
+    #[must_use]
+    pub fn model_options(mut self, options: ModelOptions) -> Self {
+        self.model_options = options;
+        self
+    }
+
+    /// Whether the model may, must or must not ask for a call. That it must holds until a run has its first call: a model
+    /// that always had to call could never come to an end.
+    #[must_use]
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.tool_choice = choice;
         self
     }
 
@@ -289,7 +313,7 @@ impl<T: Buildable> Builder<T> {
     ///
     /// # Errors
     /// When something is missing or cannot be.
-    pub fn build(self) -> Result<T, Error> {
+    pub fn build(mut self) -> Result<T, Error> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
@@ -301,9 +325,16 @@ impl<T: Buildable> Builder<T> {
         }
         self.check_policy()?;
         let model = self.model.ok_or_else(|| Error::config("an agent needs a `model`"))?;
+        if self.settings.context_window.is_none() {
+            let reserved_output_tokens = self.model_options.output_tokens_max.map_or(0, u64::from);
+            let window = |tokens| ContextWindow { tokens, reserved_output_tokens };
+            self.settings.context_window = model.window_tokens().map(window);
+        }
         let parts = Parts {
             agent: self.name,
             model,
+            model_options: self.model_options,
+            tool_choice: self.tool_choice,
             registry: Arc::new(self.registry),
             policy: Guarded::new(self.policy, POLICY_TIMEOUT),
             executors: Arc::new(self.executors),

@@ -15,8 +15,8 @@ pub enum Error {
     /// A payload, a context or a decision could not be read.
     #[error(transparent)]
     Payload(#[from] CodecError),
-    /// Edited arguments do not fit the tool.
-    #[error("edited arguments of call `{call}`: {problems}")]
+    /// What a person gave for a tool does not fit: edited arguments, or the answer to what it asked.
+    #[error("what was given for call `{call}` does not fit: {problems}")]
     InvalidArguments {
         /// Which call.
         call: CallId,

@@ -55,6 +55,8 @@ pub use holdpoint_core::{
     Actor, Block, CallRecord, Code, Decision, Message, Outcome, Parallel, Repeat, Role, RunId, Settings, Siblings,
     Source, Status, StopReason, ToolResult, Usage,
 };
+#[cfg(feature = "mcp")]
+pub use holdpoint_mcp as mcp;
 pub use holdpoint_model as model;
 pub use holdpoint_policy as policy;
 pub use holdpoint_store as store;

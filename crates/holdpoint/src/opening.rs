@@ -5,14 +5,14 @@ use std::sync::Arc;
 use holdpoint_codec::tasks::decode_delivery;
 use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation};
 use holdpoint_core::{
-    Actor, Answer, Answered, Attributes, CallId, CallIndex, Code, Decision, Delivered, GivenAnswer, Input, Rejection,
-    Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolResult,
+    Actor, Answer, Answered, Attributes, Block, CallId, CallIndex, Code, Decision, Delivered, GivenAnswer, Input,
+    Rejection, Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolResult,
 };
 use holdpoint_policy::AuthorizeRequest;
 use holdpoint_store::{DeliveredTask, TaskGuard, TaskState};
-use holdpoint_tools::limit_output;
+use holdpoint_tools::{Inquiry, limit_output};
 
-use crate::driver::{Guards, load_run, run_facts, try_load_run, understand_edit};
+use crate::driver::{Guards, listed, load_run, run_facts, try_load_run, understand_edit};
 use crate::parts::{Parts, UnsignedImports};
 use crate::resume::{Given, Verdict};
 use crate::runner::started;
@@ -275,9 +275,19 @@ async fn answered(
     for Given { call, verdict, digest, remember } in &decisions.verdicts {
         let shown = digest.or_else(|| shown_digest(found.shown.as_deref(), call));
         let (answer, decision) = match verdict {
-            Verdict::Allow => (Answer::Approve, None),
+            Verdict::Allow => {
+                expect_answer(found, call, None)?;
+                (Answer::Approve, None)
+            }
             Verdict::Deny(reason) => (Answer::Refuse { reason: reason.clone() }, None),
-            Verdict::Answer(result) => (Answer::Supply(cut(found.seen.settings(), result)), None),
+            Verdict::Answer(result) => {
+                let supplied = match expect_answer(found, call, Some(result))? {
+                    // What goes to a tool goes there whole.
+                    AnswerTo::Tool => Arc::clone(result),
+                    AnswerTo::Model => cut(found.seen.settings(), result),
+                };
+                (Answer::Supply(supplied), None)
+            }
             Verdict::Happened(result) => (Answer::Happened(cut(found.seen.settings(), result)), None),
             // Whatever is decided for an expired call does not count, so nobody looks at it.
             Verdict::AllowEdited(_) if has_expired(parts, &found.seen, call) => (Answer::Approve, None),
@@ -293,6 +303,31 @@ async fn answered(
         missing: decisions.missing,
         context: decisions.context.stored(&found.seen.settings().context_keys)?,
     })
+}
+
+/// Who gets what a person answers.
+enum AnswerTo {
+    /// The tool that asked.
+    Tool,
+    /// The model, in the place of a result.
+    Model,
+}
+
+/// What a tool asked is answered in the shape that it wants, and within the limit of a result.
+fn expect_answer(found: &Found, id: &CallId, answer: Option<&ToolResult>) -> Result<AnswerTo, Error> {
+    let call = found.seen.calls().iter().find(|call| call.id == *id);
+    let Some(asks) = call.and_then(|call| call.asks()).and_then(|asks| Inquiry::from_result(asks)) else {
+        return Ok(AnswerTo::Model);
+    };
+    let refuse = |problems: String, code| Error::InvalidArguments { call: id.clone(), problems, code };
+    let bytes_max = found.seen.settings().tool_output_bytes_max;
+    let bytes: usize = answer.iter().flat_map(|answer| &answer.blocks).map(Block::len_bytes).sum();
+    if u64::try_from(bytes).unwrap_or(u64::MAX) > bytes_max {
+        let problem = format!("the answer has {bytes} bytes, and {bytes_max} is the limit");
+        return Err(refuse(problem, Code::ArgumentsTooLarge));
+    }
+    let read = asks.read_answer(answer);
+    read.map(|_| AnswerTo::Tool).map_err(|problems| refuse(listed(&problems), Code::InvalidArguments))
 }
 
 fn has_expired(parts: &Parts, run: &Run, call: &CallId) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use holdpoint_codec::SigningKey;
 use holdpoint_codec::receipt::{ReceiptKey, ReceiptMaker};
 use holdpoint_core::{RunId, Settings, Timestamp};
-use holdpoint_model::{Model, TokenCounter};
+use holdpoint_model::{Model, ModelOptions, TokenCounter, ToolChoice};
 use holdpoint_policy::Guarded;
 use holdpoint_store::{Hold, OwnerId, Store};
 use holdpoint_tools::{Chain, Executors, Registry};
@@ -29,6 +29,8 @@ pub(crate) const RENEWALS_PER_LEASE: u32 = 3;
 pub(crate) struct Parts {
     pub(crate) agent: Option<Arc<str>>,
     pub(crate) model: Arc<dyn Model>,
+    pub(crate) model_options: ModelOptions,
+    pub(crate) tool_choice: ToolChoice,
     pub(crate) registry: Arc<Registry>,
     pub(crate) policy: Guarded,
     pub(crate) executors: Arc<Executors>,
@@ -54,6 +56,8 @@ impl Parts {
         Parts {
             agent: self.agent.clone(),
             model: Arc::clone(&self.model),
+            model_options: self.model_options.clone(),
+            tool_choice: self.tool_choice.clone(),
             registry: Arc::clone(&self.registry),
             policy: self.policy.clone(),
             executors: Arc::clone(&self.executors),

@@ -176,8 +176,10 @@ impl Worker {
             |name: &ToolName| self.tools.is_empty() || self.tools.iter().any(|glob| glob.is_match(name.as_str()));
         let all = self.runners.iter().flat_map(|runner| {
             let agent = runner.parts.agent_key();
-            let tools = runner.parts.registry.definitions();
-            tools.into_iter().map(move |tool| (Arc::clone(&agent), tool.name.clone()))
+            let tools = runner.parts.registry.definitions().into_iter();
+            // What is only declared is done by somebody else, who has more than a declaration.
+            let here = tools.filter(|tool| !tool.metadata.is_of_workers());
+            here.map(move |tool| (Arc::clone(&agent), tool.name.clone()))
         });
         all.filter(|(_, name)| matches(name)).take(LEASE_TOOLS_MAX).collect()
     }

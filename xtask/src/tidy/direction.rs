@@ -10,7 +10,7 @@ const ROWS: [&[&str]; 15] = [
     &["holdpoint-tools"],
     &["holdpoint-policy"],
     &["holdpoint-model"],
-    &["holdpoint-mcp", "holdpoint-skills"],
+    &["holdpoint-mcp", "holdpoint-skills", "holdpoint-endpoints"],
     &["holdpoint-store"],
     &["holdpoint-store-sqlite", "holdpoint-store-postgres"],
     &["holdpoint"],

@@ -82,7 +82,7 @@ impl Step<'_> {
                 Entry { attempt: Some(*attempt), worker, since: Some(*at), ..about(call) }
             }
             Event::ToolEnded { call, settlement } => settled(about(call), settlement),
-            Event::CallDoubted { call, cause } => Entry { cause: Some(*cause), ..about(call) },
+            Event::CallDoubted { call, cause, .. } => Entry { cause: Some(*cause), ..about(call) },
             Event::EvidenceGiven { call, attempt, worker, .. } => {
                 Entry { attempt: Some(*attempt), worker: Some(Arc::clone(worker)), ..about(call) }
             }

@@ -22,11 +22,12 @@ pub(super) fn usage(totals: &TotalsWire) -> Result<Vec<Usage>, Fault> {
         sum.output = sum.output.checked_add(turn.output).ok_or_else(overflow)?;
         sum.cache_read = sum.cache_read.checked_add(turn.cache_read).ok_or_else(overflow)?;
         sum.cache_write = sum.cache_write.checked_add(turn.cache_write).ok_or_else(overflow)?;
+        sum.reasoning = sum.reasoning.checked_add(turn.reasoning).ok_or_else(overflow)?;
         turns.push(turn);
     }
     let total = sum.input.checked_add(sum.output).ok_or_else(overflow)?;
     // Later turns are added to it.
-    if total > u64::MAX / 2 || sum.cache_read > u64::MAX / 2 || sum.cache_write > u64::MAX / 2 {
+    if [total, sum.cache_read, sum.cache_write, sum.reasoning].iter().any(|sum| *sum > u64::MAX / 2) {
         return Err(overflow());
     }
     let checks = [
@@ -35,6 +36,7 @@ pub(super) fn usage(totals: &TotalsWire) -> Result<Vec<Usage>, Fault> {
         ("usage.total", totals.total == total),
         ("usage.cache_read", totals.cache_read == sum.cache_read),
         ("usage.cache_write", totals.cache_write == sum.cache_write),
+        ("usage.reasoning", totals.reasoning == sum.reasoning),
     ];
     expect(&checks)?;
     Ok(turns)

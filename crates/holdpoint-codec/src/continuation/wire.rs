@@ -72,6 +72,8 @@ pub(super) struct TotalsWire {
     pub(super) cache_write: u64,
     pub(super) input: u64,
     pub(super) output: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) reasoning: u64,
     pub(super) total: u64,
     pub(super) turns: Vec<UsageWire>,
 }
@@ -128,7 +130,7 @@ impl ContinuationWire {
 
 impl TotalsWire {
     fn of(turns: &[Usage], sum: Usage) -> Self {
-        let Usage { input, output, cache_read, cache_write } = sum;
-        Self { cache_read, cache_write, input, output, total: sum.total(), turns: all_of(turns) }
+        let Usage { input, output, cache_read, cache_write, reasoning } = sum;
+        Self { cache_read, cache_write, input, output, reasoning, total: sum.total(), turns: all_of(turns) }
     }
 }

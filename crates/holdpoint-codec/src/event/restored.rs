@@ -38,7 +38,12 @@ impl Record {
             "call_expired" => Event::CallExpired { call: self.call()? },
             "call_requeued" => Event::CallRequeued { call: self.call()? },
             "call_doubted" => {
-                Event::CallDoubted { call: self.call()?, cause: self.cause.map_or(DoubtCause::Crashed, |name| name.0) }
+                let asks = self.result.as_ref().map(|asks| asks.clone().core().map_err(|fault| fault.within("result")));
+                Event::CallDoubted {
+                    call: self.call()?,
+                    cause: self.cause.map_or(DoubtCause::Crashed, |name| name.0),
+                    asks: asks.transpose()?.map(Arc::new),
+                }
             }
             "tool_started" => Event::ToolStarted { call: self.call()?, attempt: self.attempt()?, at: self.at()? },
             "call_deferred" | "task_taken" | "evidence_given" => return self.task(),

@@ -12,8 +12,8 @@ use super::decision::{QuestionWire, four_eyes_core, texts_core, texts_of};
 use super::message::ArgumentParts;
 use super::names::Named;
 use super::{
-    ActorWire, DigestText, Fault, Json, Name, ResultWire, SettlementWire, Text, Wire, all_core, all_of, is_default,
-    is_one, one,
+    ActorWire, DigestText, Fault, GivenWire, Json, Name, ResultWire, SettlementWire, Text, Wire, all_core, all_of,
+    is_default, is_one, one,
 };
 
 /// The source of tools that are written in the program itself: the usual case.
@@ -119,6 +119,8 @@ pub(crate) struct CallStateWire {
     expires_in_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "is_default")]
     four_eyes: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    given: Option<GivenWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,6 +253,7 @@ impl CallStateWire {
             dropped_bytes: parts.dropped_bytes,
             expires_in_ms: terms.expires_in_ms,
             four_eyes: terms.four_eyes == FourEyes::On,
+            given: call.given.as_deref().map(GivenWire::of),
             id: told.is_none().then(|| Text::new(call.id.as_str())),
             name: told.is_none().then(|| Text::new(requested)),
             policy: call.policy.as_ref().map(Text::share),
@@ -295,6 +298,7 @@ impl CallStateWire {
                 four_eyes: four_eyes_core(self.four_eyes),
             },
         };
+        let given = self.given.map(Wire::core).transpose().map_err(|fault| fault.within("given"))?;
         let told = || said.map(|said| said.arguments.clone()).ok_or_else(|| Fault::at("arguments"));
         let arguments = edited.map_or_else(told, Ok)?;
         Ok(Call {
@@ -311,6 +315,7 @@ impl CallStateWire {
             approvals: all_core(self.approvals, "approvals")?,
             deferred: self.deferred,
             rechecked: self.rechecked,
+            given: given.map(Arc::new),
         })
     }
 
@@ -443,18 +448,20 @@ pub(crate) struct UsageWire {
     input: u64,
     #[serde(skip_serializing_if = "is_default")]
     output: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    reasoning: u64,
 }
 
 impl Wire for UsageWire {
     type Core = Usage;
 
     fn of(usage: &Usage) -> Self {
-        let Usage { input, output, cache_read, cache_write } = *usage;
-        Self { cache_read, cache_write, input, output }
+        let Usage { input, output, cache_read, cache_write, reasoning } = *usage;
+        Self { cache_read, cache_write, input, output, reasoning }
     }
 
     fn core(self) -> Result<Usage, Fault> {
-        let Self { cache_read, cache_write, input, output } = self;
-        Ok(Usage { input, output, cache_read, cache_write })
+        let Self { cache_read, cache_write, input, output, reasoning } = self;
+        Ok(Usage { input, output, cache_read, cache_write, reasoning })
     }
 }

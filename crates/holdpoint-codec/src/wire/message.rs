@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Arguments, AssistantMessage, CallArguments, CallId, Message, MessageCall, RequestedName, Role, ToolMessage,
+    Arguments, AssistantMessage, CallArguments, CallId, Message, MessageCall, ProviderState, RequestedName, Role,
+    ToolMessage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,8 @@ pub(crate) struct MessageWire {
     metadata: Members,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     provider_id: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider_state: Option<ProviderStateWire>,
     role: Name<Role>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<Text>,
@@ -45,6 +48,7 @@ impl MessageWire {
             halt: false,
             metadata: Members::default(),
             provider_id: None,
+            provider_state: None,
             role: Name(role),
             text: None,
             thinking: None,
@@ -65,6 +69,7 @@ impl Wire for MessageWire {
             }
             Message::Assistant(message) => Self {
                 calls: all_of(&message.calls),
+                provider_state: message.provider_state.as_ref().map(ProviderStateWire::of),
                 text: Some(Text::share(&message.text)),
                 thinking: message.thinking.as_ref().map(Text::share),
                 ..empty
@@ -86,6 +91,7 @@ impl Wire for MessageWire {
                 text: self.text.ok_or_else(|| Fault::at("text"))?.0,
                 thinking: self.thinking.map(|text| text.0),
                 calls: all_core(self.calls, "calls")?,
+                provider_state: self.provider_state.map(Wire::core).transpose()?,
             })),
             Role::Tool => {
                 let call = CallId::new(self.call_id.ok_or_else(|| Fault::at("call_id"))?.0);
@@ -95,6 +101,26 @@ impl Wire for MessageWire {
                 Ok(Message::Tool(ToolMessage { call, provider_id, result: Arc::new(result) }))
             }
         }
+    }
+}
+
+/// What a provider wants back.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+struct ProviderStateWire {
+    data: Json,
+    provider: Text,
+    version: u32,
+}
+
+impl Wire for ProviderStateWire {
+    type Core = ProviderState;
+
+    fn of(state: &ProviderState) -> Self {
+        Self { data: Json(state.data.clone()), provider: Text::share(&state.provider), version: state.version }
+    }
+
+    fn core(self) -> Result<ProviderState, Fault> {
+        Ok(ProviderState { provider: self.provider.0, version: self.version, data: self.data.0 })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use holdpoint_core::{Doubt, DoubtCause, FourEyes, ToolResult};
+use holdpoint_core::{Block, Doubt, DoubtCause, FourEyes, ToolResult};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::decision::texts_of;
@@ -54,16 +54,42 @@ pub(crate) struct PendingWire {
 /// Why nobody knows whether a call took effect.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
 struct ShownDoubt {
+    /// What the tool asks before it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asks: Option<ShownAsk>,
     attempt: u32,
     cause: Name<DoubtCause>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     worker: Option<Text>,
 }
 
+/// What a tool asks a person. What the tool wants back with the answer is nobody else's.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+struct ShownAsk {
+    message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<Json>,
+}
+
+impl ShownAsk {
+    fn of(asks: &ToolResult) -> Self {
+        let texts = asks.blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(&**text),
+            Block::Json(_) | Block::Image(_) | Block::File(_) => None,
+        });
+        let schema = asks.blocks.iter().find_map(|block| match block {
+            Block::Json(schema) => Some(Json(schema.clone())),
+            Block::Text(_) | Block::Image(_) | Block::File(_) => None,
+        });
+        Self { message: texts.collect::<Vec<_>>().join("\n"), schema }
+    }
+}
+
 impl ShownDoubt {
     fn of(doubt: &Doubt) -> Self {
         let worker = doubt.worker.as_ref().map(Text::share);
-        Self { attempt: doubt.attempt.0, cause: Name(doubt.cause), worker }
+        let asks = doubt.asks.as_deref().map(ShownAsk::of);
+        Self { asks, attempt: doubt.attempt.0, cause: Name(doubt.cause), worker }
     }
 }
 

@@ -103,7 +103,7 @@ fn reply(amount: &str) -> Input {
     };
     let calls = vec![call("pay", amount), call("mail", r#"{"to":"ana"}"#)];
     let usage = Usage { input: 50, output: 5, ..Usage::default() };
-    let reply = Reply { text: "".into(), thinking: None, calls, usage, stop: ModelStop::ToolUse };
+    let reply = Reply { text: "".into(), thinking: None, calls, usage, stop: ModelStop::ToolUse, provider_state: None };
     Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 700 }))
 }
 

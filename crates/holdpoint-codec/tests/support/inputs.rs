@@ -43,7 +43,12 @@ fn history() -> Vec<Message> {
     let image = Block::Image(Blob { media_type: "image/png".into(), bytes: Arc::from(*b"\x89PNG") });
     vec![
         Message::user("earlier"),
-        Message::Assistant(AssistantMessage { text: "".into(), thinking: Some("hm".into()), calls: vec![before] }),
+        Message::Assistant(AssistantMessage {
+            text: "".into(),
+            thinking: Some("hm".into()),
+            calls: vec![before],
+            ..AssistantMessage::default()
+        }),
         Message::Tool(ToolMessage {
             call: "s1".into(),
             provider_id: Some("".into()),
@@ -102,9 +107,10 @@ pub(crate) fn first_reply() -> Input {
         call("last", "last", "{}"),
         call("above", "above", "{}"),
     ];
-    let usage = Usage { input: 120, output: 30, cache_read: 100, cache_write: 3 };
+    let usage = Usage { input: 120, output: 30, cache_read: 100, cache_write: 3, reasoning: 0 };
     let thinking = Some("The order is known.".into());
-    let reply = Reply { text: "Let me see.".into(), thinking, calls, usage, stop: ModelStop::ToolUse };
+    let reply =
+        Reply { text: "Let me see.".into(), thinking, calls, usage, stop: ModelStop::ToolUse, provider_state: None };
     Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 1_500 }))
 }
 
@@ -164,7 +170,7 @@ fn batch(turn: u32) -> Target {
 pub(crate) fn second_reply() -> Input {
     let calls = vec![call("look", "look_up", "{}"), call("look", "look_up", r#"{"order":"43"}"#)];
     let usage = Usage { input: 200, output: 10, ..Usage::default() };
-    let reply = Reply { text: "".into(), thinking: None, calls, usage, stop: ModelStop::ToolUse };
+    let reply = Reply { text: "".into(), thinking: None, calls, usage, stop: ModelStop::ToolUse, provider_state: None };
     Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 900 }))
 }
 
@@ -179,6 +185,13 @@ pub(crate) fn returned(call: u32) -> Input {
 }
 
 pub(crate) fn said(text: &str, stop: ModelStop) -> Input {
-    let reply = Reply { text: text.into(), thinking: None, calls: Vec::new(), usage: Usage::default(), stop };
+    let reply = Reply {
+        text: text.into(),
+        thinking: None,
+        calls: Vec::new(),
+        usage: Usage::default(),
+        stop,
+        provider_state: None,
+    };
     Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 0 }))
 }

@@ -79,6 +79,11 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
     events.extend([
         Event::CallExpired { call: CallIndex(0) },
         Event::CallRequeued { call: CallIndex(3) },
+        Event::CallDoubted {
+            call: CallIndex(2),
+            cause: DoubtCause::NeedsInput,
+            asks: Some(Arc::new(ToolResult::success("who?").with_metadata("state", JsonText::new("{\"a\":1}")))),
+        },
         Event::HookFailed { call: CallIndex(1), detail: Arc::clone(&detail) },
         Event::Cancelled { actor: person("ana"), reason: Some("enough".into()) },
         Event::Cancelled { actor: Actor::default(), reason: None },
@@ -101,6 +106,7 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
         })),
         Event::ToolEnded { call: CallIndex(2), settlement: settlement(Outcome::Halted, ToolResult::halt("stop here")) },
     ]);
+    events.push(Event::MessageCompleted(Arc::new(reasoned())));
     events.extend(Failure::ALL.map(|failure| Event::Failed { failure, detail: Arc::clone(&detail) }));
     let stops = [StopReason::MaxTurns, StopReason::Halted, StopReason::Cancelled];
     let failed = Failure::ALL.map(StopReason::Failed);
@@ -108,6 +114,21 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
     // A provider may use any word, also one of ours.
     events.push(Event::Finished { stop: StopReason::Model(ModelStop::Other("max_turns".into())) });
     events
+}
+
+/// A message whose provider wants its reasoning back.
+fn reasoned() -> MessageCompleted {
+    let data = JsonText::new(r#"[{"encrypted_content":"gAAAAA==","id":"rs_1","summary":[],"type":"reasoning"}]"#);
+    let state = ProviderState { provider: "openai-responses".into(), version: 1, data };
+    let message = AssistantMessage { text: "Well.".into(), provider_state: Some(state), ..AssistantMessage::default() };
+    MessageCompleted {
+        message: Arc::new(Message::Assistant(message)),
+        calls: Vec::new(),
+        ignored: Vec::new(),
+        usage: Usage { input: 9, output: 40, reasoning: 32, ..Usage::default() },
+        stop: ModelStop::EndTurn,
+        latency_us: 7,
+    }
 }
 
 /// The run that a log amounts to.

@@ -130,12 +130,13 @@ impl Asking<'_> {
         let call = self.call;
         // What was tried as often as it may be needs its result, whether it took effect or not.
         let exhausted = question.doubt.as_ref().is_some_and(|doubt| doubt.cause == DoubtCause::OutOfAttempts);
+        let asks = call.asks().is_some();
         let fits = match (&given.answer, question.doubt.is_some()) {
             (Answer::Approve | Answer::Refuse { .. }, _) => true,
             // Policy must have been asked about what would run instead.
             (Answer::ApproveEdited(_), doubted) => !doubted && given.decision.is_some(),
             // A result in the tool's place is one person's word: it cannot stand in for several.
-            (Answer::Supply(_), doubted) => (!doubted || exhausted) && question.terms.quorum <= 1,
+            (Answer::Supply(_), doubted) => (!doubted || exhausted || asks) && question.terms.quorum <= 1,
             (Answer::Happened(_), doubted) => doubted,
         };
         if !fits || !self.may_remember(question, given) {
@@ -191,9 +192,11 @@ impl Asking<'_> {
             (_, Asked::No | Asked::Approved | Asked::Yes) => {
                 expect_digest_of_approval(call, given)?;
                 match &given.answer {
+                    Answer::Approve if call.given.is_some() => call.given.as_ref().is_some_and(|said| said.is(None)),
+                    Answer::Supply(answer) => call.given.as_ref().is_some_and(|said| said.is(Some(answer))),
                     Answer::Approve => true,
                     Answer::ApproveEdited(edited) => call.canonical() == Some(edited),
-                    Answer::Refuse { .. } | Answer::Supply(_) | Answer::Happened(_) => false,
+                    Answer::Refuse { .. } | Answer::Happened(_) => false,
                 }
             }
         };

@@ -30,6 +30,7 @@ mod task_lost;
 mod task_revoked;
 mod tasks_returned;
 mod tool_changed;
+mod unfinished;
 
 pub use answered::{Answered, GivenAnswer};
 pub use authorized::Authorized;
@@ -50,6 +51,7 @@ pub use task_lost::TaskLost;
 pub use task_revoked::TaskRevoked;
 pub use tasks_returned::{TaskReturned, TasksReturned};
 pub use tool_changed::{Refit, ToolChanged};
+pub use unfinished::Unfinished;
 
 /// Something that happened outside.
 #[derive(Clone, Debug)]
@@ -74,6 +76,8 @@ pub enum Input {
     Deferred(Deferred),
     /// A started call returned.
     Returned(Box<Returned>),
+    /// A started call has no result: it asks a person, or nobody knows what became of it.
+    Unfinished(Unfinished),
     /// A hook failed.
     HookFailed(HookFailed),
     /// A person answered.
@@ -114,6 +118,7 @@ impl Input {
             Input::Began(_) => "began",
             Input::Deferred(_) => "deferred",
             Input::Returned(_) => "returned",
+            Input::Unfinished(_) => "unfinished",
             Input::HookFailed(_) => "hook_failed",
             Input::Answered(_) => "answered",
             Input::Delivered(_) => "delivered",
@@ -130,7 +135,7 @@ impl Input {
     }
 
     /// Every name, in the order of the variants.
-    pub const NAMES: [&'static str; 22] = [
+    pub const NAMES: [&'static str; 23] = [
         "started",
         "imported",
         "measured",
@@ -141,6 +146,7 @@ impl Input {
         "began",
         "deferred",
         "returned",
+        "unfinished",
         "hook_failed",
         "answered",
         "delivered",
@@ -168,6 +174,7 @@ pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Even
         Input::Began(began) => began::decide(run, began, now),
         Input::Deferred(deferred) => deferred::decide(run, deferred, now),
         Input::Returned(returned) => returned::decide(run, *returned),
+        Input::Unfinished(unfinished) => unfinished::decide(run, unfinished),
         Input::HookFailed(failed) => hook_failed::decide(run, failed),
         Input::Answered(answered) => answered::decide(run, *answered, now),
         Input::Delivered(delivered) => delivered::decide(run, *delivered, now),

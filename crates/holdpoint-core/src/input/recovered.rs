@@ -26,6 +26,6 @@ pub(super) fn in_doubt(index: CallIndex, call: &Call) -> Option<Event> {
     Some(if may_repeat || planted::active(Bug::RepeatNever) {
         Event::CallRequeued { call: index }
     } else {
-        Event::CallDoubted { call: index, cause: DoubtCause::Crashed }
+        Event::CallDoubted { call: index, cause: DoubtCause::Crashed, asks: None }
     })
 }

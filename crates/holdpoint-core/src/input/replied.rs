@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::{
     AssistantMessage, Attempt, CallArguments, CallId, CallIndex, CallOpening, CallRecord, Code, Event, Failure, Limits,
-    Message, MessageCall, MessageCompleted, ModelStop, Outcome, ParallelToolCalls, Phase, Progress, Rejection,
-    RequestedName, Run, Settlement, ToolFacts, ToolResult, Work,
+    Message, MessageCall, MessageCompleted, ModelStop, Outcome, ParallelToolCalls, Phase, Progress, ProviderState,
+    Rejection, RequestedName, Run, Settlement, ToolFacts, ToolResult, Work,
 };
 
 /// What came from the model.
@@ -32,6 +32,8 @@ pub struct Reply {
     pub usage: Usage,
     /// Why the model stopped.
     pub stop: ModelStop,
+    /// What its provider wants back with the next request.
+    pub provider_state: Option<ProviderState>,
 }
 
 /// A call as the driver understood it: arguments parsed, name looked up, schema checked.
@@ -69,6 +71,8 @@ pub struct Usage {
     pub cache_read: u64,
     /// Of those read, how many went into the provider's cache.
     pub cache_write: u64,
+    /// Of those written, how many were reasoning.
+    pub reasoning: u64,
 }
 
 impl Usage {
@@ -87,6 +91,7 @@ impl Add for Usage {
             output: self.output.saturating_add(other.output),
             cache_read: self.cache_read.saturating_add(other.cache_read),
             cache_write: self.cache_write.saturating_add(other.cache_write),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
         }
     }
 }
@@ -110,6 +115,7 @@ pub(super) fn decide(run: &Run, replied: Replied) -> Result<Vec<Event>, Rejectio
         text: reply.text,
         thinking: reply.thinking,
         calls: reply.calls.iter().zip(&shown).map(|(call, id)| message_call(call, id)).collect(),
+        provider_state: reply.provider_state,
     };
     Ok(vec![Event::MessageCompleted(Arc::new(MessageCompleted {
         message: Arc::new(Message::Assistant(message)),

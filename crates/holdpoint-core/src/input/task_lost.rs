@@ -27,8 +27,11 @@ pub(super) fn decide(run: &Run, lost: TaskLost, now: Timestamp) -> Result<Vec<Ev
     let taken = Event::TaskTaken { call, attempt, worker, at: since };
     // Doing it again would be allowed and is too late: there is nothing to ask.
     let too_late = run.call(call).is_some_and(|call| may_repeat(call) && is_overdue(call, now));
-    let outcome =
-        if too_late { Event::CallExpired { call } } else { Event::CallDoubted { call, cause: cause.doubt() } };
+    let outcome = if too_late {
+        Event::CallExpired { call }
+    } else {
+        Event::CallDoubted { call, cause: cause.doubt(), asks: None }
+    };
     Ok(vec![resumed, taken, outcome])
 }
 

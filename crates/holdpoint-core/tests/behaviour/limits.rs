@@ -181,9 +181,10 @@ fn a_reservation_above_the_window_leaves_no_room() {
 fn usage_that_no_number_can_hold_does_not_break_the_run() {
     let mut stage = Stage::new();
     stage.play("model asks: a(deny)");
-    let usage = Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX };
+    let usage =
+        Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX, reasoning: u64::MAX };
     let (text, stop) = ("done".into(), ModelStop::EndTurn);
-    let reply = Some(Reply { text, thinking: None, calls: Vec::new(), usage, stop });
+    let reply = Some(Reply { text, thinking: None, calls: Vec::new(), usage, stop, provider_state: None });
     stage.feed(Input::Replied(Box::new(Replied { reply, latency_us: 0 }))).unwrap();
     assert_eq!(stage.run().usage().total(), u64::MAX);
 }

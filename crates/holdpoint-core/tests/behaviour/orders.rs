@@ -57,7 +57,14 @@ impl Play {
         stage.settings.siblings = siblings;
         play.must(stage.started());
         let calls = plans.iter().map(|plan| plan.call.clone()).collect();
-        let reply = Reply { text: "".into(), thinking: None, calls, usage: Usage::default(), stop: ModelStop::ToolUse };
+        let reply = Reply {
+            text: "".into(),
+            thinking: None,
+            calls,
+            usage: Usage::default(),
+            stop: ModelStop::ToolUse,
+            provider_state: None,
+        };
         play.must(Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 0 })));
         let decisions = plans.iter().enumerate();
         let decisions = decisions.map(|(index, plan)| (CallIndex::from_usize(index), plan.decision.clone())).collect();

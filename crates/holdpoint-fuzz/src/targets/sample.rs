@@ -162,8 +162,9 @@ fn reply() -> Input {
         text: "Let me see.".into(),
         thinking: Some("The order is known.".into()),
         calls: calls(),
-        usage: Usage { input: 120, output: 30, cache_read: 100, cache_write: 0 },
+        usage: Usage { input: 120, output: 30, cache_read: 100, cache_write: 0, ..Usage::default() },
         stop: ModelStop::ToolUse,
+        provider_state: None,
     };
     Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 1_500 }))
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use holdpoint_core::{CallIndex, Parallel, ToolName};
 
+use crate::tool::WORKER;
 use crate::{Place, ToolDefinition};
 
 /// Calls that may run now, in the order in which the model asked. Cheap to clone.
@@ -106,16 +107,27 @@ impl Batch {
         self.run_in(call, Place::Task).await
     }
 
-    /// Runs a call in a place. Once one call said stop, this starts nothing more.
+    /// Runs a call in a place. Once one call said stop, this starts nothing more. A tool that only workers do is deferred,
+    /// whatever the executor: there is nothing here that could do it.
     pub async fn run_in(&self, call: CallIndex, place: Place) -> Ran {
         if self.is_stopped() {
             return Ran::Stop;
+        }
+        if self.is_of_workers(call) {
+            self.run_one.defer(call).await;
+            return Ran::Done;
         }
         let ran = self.run_one.run(call, place).await;
         if ran == Ran::Stop {
             self.stopped.store(true, Ordering::Release);
         }
         ran
+    }
+
+    fn is_of_workers(&self, call: CallIndex) -> bool {
+        // In the order in which the model asked, so that their numbers rise.
+        let found = self.calls.binary_search_by_key(&call, |call| call.index);
+        found.is_ok_and(|at| &*self.calls[at].source == WORKER)
     }
 
     /// Leaves a call to somebody outside.

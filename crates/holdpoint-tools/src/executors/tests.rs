@@ -107,6 +107,24 @@ async fn a_deferred_call_holds_nobody_up_and_passes_barriers() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tool_that_only_workers_do_is_deferred_by_every_executor() {
+    let tools = ["a", "declared@worker", "b"];
+    for (name, started) in [("inline", "start"), ("concurrent", "start"), ("threads", "thread")] {
+        let mut lines = run(&tools, &[1, 1, 1], &choice(name, Parallel::Marked, Some(4))).await;
+        assert!(lines.contains(&"1 defer 1".to_owned()), "{name}: {lines:?}");
+        lines.retain(|line| line.contains(started));
+        assert_eq!(lines, [format!("0 {started} 0"), format!("1 {started} 2")], "{name}");
+    }
+    let lines = run(&["declared@worker"], &[1], &routed("inline", &[("*", "inline")])).await;
+    assert_eq!(lines, ["0 defer 0"]);
+    let mut executors = Executors::new();
+    executors.register("backwards", Arc::new(Backwards)).expect("a new name");
+    let lines =
+        run_with(&executors, &tools, Recorder::new(&[1; 3]), &choice("backwards", Parallel::Marked, None)).await;
+    assert_eq!(lines, ["0 start 2", "1 end 2", "1 defer 1", "1 start 0", "2 end 0"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_first_route_that_matches_wins() {
     let choice = routed("inline", &[("read_secret", "inline"), ("read_*", "threads"), ("*", "concurrent")]);
     let lines = run(&["read_a", "read_secret", "other"], &[1, 1, 1], &choice).await;

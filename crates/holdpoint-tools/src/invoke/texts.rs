@@ -13,6 +13,8 @@ pub(super) fn safe(name: &ToolName, fault: ToolFault) -> String {
         ToolFault::InvalidArguments => format!("The tool `{name}` cannot use these arguments."),
         ToolFault::Unusable => format!("The tool `{name}` gave a result that cannot be used."),
         ToolFault::Panicked => format!("The tool `{name}` broke down."),
+        ToolFault::NeedsInput => format!("The tool `{name}` asks a person before it goes on, and nobody can be asked."),
+        ToolFault::Unknown => format!("It is not known what became of the call of the tool `{name}`."),
         ToolFault::Saturated => format!("The tool `{name}` was not started: too many tools hang."),
     }
 }

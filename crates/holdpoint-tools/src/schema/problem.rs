@@ -37,7 +37,7 @@ impl SchemaProblem {
         Self { path: cut(place, PATH_CHARS_MAX), message }
     }
 
-    pub(super) fn unreadable() -> Self {
+    pub(crate) fn unreadable() -> Self {
         Self { path: String::new(), message: "cannot be read as JSON".to_owned() }
     }
 }

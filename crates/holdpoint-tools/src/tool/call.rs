@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdpoint_codec::Context;
-use holdpoint_core::{Arguments, Attempt, CallId, CallKey, IdempotencyKey, RequestedName, ToolName};
+use holdpoint_core::{Arguments, Attempt, CallId, CallKey, Given, IdempotencyKey, RequestedName, ToolName};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,7 @@ pub struct ToolCall {
     cancellation: CancellationToken,
     extensions: Extensions,
     progress: Option<Arc<ProgressSink>>,
+    given: Option<Arc<Given>>,
 }
 
 type ProgressSink = dyn Fn(&str) + Send + Sync;
@@ -57,6 +58,7 @@ impl ToolCall {
             cancellation: CancellationToken::new(),
             extensions: Extensions::default(),
             progress: None,
+            given: None,
         }
     }
 
@@ -85,6 +87,13 @@ impl ToolCall {
     #[must_use]
     pub fn with_progress(mut self, sink: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
         self.progress = Some(sink);
+        self
+    }
+
+    /// With what a person said to what the tool asked.
+    #[must_use]
+    pub fn with_given(mut self, given: Option<Arc<Given>>) -> Self {
+        self.given = given;
         self
     }
 
@@ -164,6 +173,11 @@ impl ToolCall {
     /// What the application and its hooks keep for its tools, by type.
     pub fn extension<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.extensions.find()
+    }
+
+    /// What a person said to what the tool asked when it was called before.
+    pub fn given(&self) -> Option<&Arc<Given>> {
+        self.given.as_ref()
     }
 
     /// Says how far it is, to those who listen right now.

@@ -7,6 +7,9 @@ use holdpoint_codec::schema_id;
 use holdpoint_core::{Repeat, ToolFacts, ToolName};
 use serde_json::{Value, json};
 
+/// The source of tools that are declared here and done by workers.
+pub(crate) const WORKER: &str = "worker";
+
 /// What the model is told about a tool, and the metadata that it is not told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDefinition {
@@ -83,6 +86,11 @@ impl Default for ToolMetadata {
 }
 
 impl ToolMetadata {
+    /// Whether the tool is only declared here, and its calls are deferred whatever the executor.
+    pub fn is_of_workers(&self) -> bool {
+        &*self.source == WORKER
+    }
+
     /// Whether the tool comes from an MCP server, which must be marked to run beside others.
     pub fn is_from_mcp(&self) -> bool {
         self.source.starts_with("mcp:")

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use holdpoint_core::Code;
 
+use super::Inquiry;
+
 /// A tool's failure. Anything that can be displayed becomes one by `?`.
 ///
 /// It has no `Display` of its own: its message may hold anything the tool touched, and goes only where
@@ -13,6 +15,7 @@ use holdpoint_core::Code;
 pub struct ToolError {
     fault: ToolFault,
     message: Arc<str>,
+    inquiry: Option<Arc<Inquiry>>,
 }
 
 /// In which way a tool failed.
@@ -30,6 +33,10 @@ pub enum ToolFault {
     Saturated,
     /// It gave up because it was told to.
     Cancelled,
+    /// It asks a person before it goes on.
+    NeedsInput,
+    /// It does not know what became of what it had started.
+    Unknown,
 }
 
 impl ToolError {
@@ -53,9 +60,26 @@ impl ToolError {
         Self::with_fault(ToolFault::Cancelled, "cancelled")
     }
 
+    /// The tool asks a person before it goes on. Where nobody can be asked the call fails.
+    pub fn needs_input(inquiry: Inquiry) -> Self {
+        let error = Self::with_fault(ToolFault::NeedsInput, "the tool asks a person, and nobody can be asked here");
+        Self { inquiry: Some(Arc::new(inquiry)), ..error }
+    }
+
+    /// The tool does not know what became of what it had started. A call that may be repeated is started again, up to
+    /// `task_attempts_max` times in all; about any other, and after that, a person is asked.
+    pub fn unknown(message: impl Into<Arc<str>>) -> Self {
+        Self::with_fault(ToolFault::Unknown, message)
+    }
+
+    /// What it asks, if it asks.
+    pub fn inquiry(&self) -> Option<&Arc<Inquiry>> {
+        self.inquiry.as_ref()
+    }
+
     /// Any fault.
     pub fn with_fault(fault: ToolFault, message: impl Into<Arc<str>>) -> Self {
-        Self { fault, message: message.into() }
+        Self { fault, message: message.into(), inquiry: None }
     }
 
     /// In which way it failed.
@@ -73,7 +97,7 @@ impl ToolFault {
     /// The code under which the call is recorded.
     pub fn code(self) -> Code {
         match self {
-            ToolFault::Failed => Code::ToolError,
+            ToolFault::Failed | ToolFault::NeedsInput | ToolFault::Unknown => Code::ToolError,
             ToolFault::InvalidArguments => Code::InvalidArguments,
             ToolFault::Unusable => Code::UnusableResult,
             ToolFault::Panicked => Code::ToolPanicked,

@@ -4,18 +4,21 @@ mod call;
 mod definition;
 mod error;
 mod function;
+mod inquiry;
 mod made;
 mod result;
 #[cfg(test)]
 mod tests;
 
 use async_trait::async_trait;
-use holdpoint_core::ToolResult;
+use holdpoint_core::{CallKey, ToolResult};
 
 pub use call::{CallFacts, Extensions, ToolCall};
+pub(crate) use definition::WORKER;
 pub use definition::{ToolDefinition, ToolMetadata};
 pub use error::{ToolError, ToolFault};
 pub use function::{AsyncForm, PlainForm, ToolFunction};
+pub use inquiry::Inquiry;
 pub use made::{MadeTool, blocking_tool, raw_blocking_tool, raw_tool, tool};
 pub use result::{IntoToolResult, Json};
 
@@ -43,6 +46,17 @@ pub trait Tool: Send + Sync {
 
     /// Does it. May be called for several calls at once.
     async fn call(&self, call: ToolCall) -> Result<ToolResult, ToolError>;
+
+    /// Whether the model may be told of it now. A tool that is not offered counts as unregistered, until it is again.
+    fn is_offered(&self) -> bool {
+        true
+    }
+
+    /// A call that asked a person ([`ToolError::needs_input`]) is over, whatever came of it: it had its result, a person
+    /// gave it up, its run ended, or nobody could be asked. What is kept for it is wanted no more. Must not block.
+    fn abandon(&self, key: &CallKey) {
+        let _ = key;
+    }
 
     /// Whether [`Tool::call`] occupies its thread instead of awaiting.
     fn blocking(&self) -> Blocking {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdpoint_codec::Context;
 use holdpoint_core::{Parallel, Settings};
-use holdpoint_tools::Around;
+use holdpoint_tools::{Around, Registry, Tool};
 
 pub use config::{AgentConfig, ConfigError};
 
@@ -142,6 +142,23 @@ impl Agent {
         let hooks = self.runner.parts.hooks.with(hook);
         let parts = Parts { hooks, ..self.runner.parts.share() };
         Agent { runner: Runner { parts: Arc::new(parts) }, system_prompt: self.system_prompt.clone() }
+    }
+
+    /// The same agent with these tools, from its next run on. Tools from where one of them comes (`mcp:files`, `native`, …)
+    /// are replaced by them; all others stay.
+    ///
+    /// # Errors
+    /// When a tool cannot be registered.
+    pub fn with_tools(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Agent, Error> {
+        let new: Vec<Arc<dyn Tool>> = tools.into_iter().collect();
+        let replaced = |source: &Arc<str>| new.iter().any(|tool| tool.definition().metadata.source == *source);
+        let mut registry = Registry::new();
+        let old = self.runner.parts.registry.tools().filter(|tool| !replaced(&tool.definition().metadata.source));
+        for tool in old.map(|tool| tool.tool()).chain(&new) {
+            registry.register_shared(Arc::clone(tool)).map_err(|error| Error::config(error.to_string()))?;
+        }
+        let parts = Parts { registry: Arc::new(registry), ..self.runner.parts.share() };
+        Ok(Agent { runner: Runner { parts: Arc::new(parts) }, system_prompt: self.system_prompt.clone() })
     }
 
     fn with_settings(&self, change: impl FnOnce(&mut Settings)) -> Result<Agent, Error> {

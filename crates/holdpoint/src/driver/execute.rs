@@ -26,6 +26,8 @@ struct Wave {
     waiting: HashMap<CallIndex, oneshot::Sender<Grant>>,
     /// Calls whose hook went away while they waited: their tools did not start, and will not.
     abandoned: HashSet<CallIndex>,
+    /// Calls that were started and have no result: they run again, or a person is asked.
+    unfinished: HashSet<CallIndex>,
 }
 
 impl Wave {
@@ -69,7 +71,7 @@ impl Driver {
             }
             if ended {
                 self.conductor.executor_ended();
-                self.settle_left(&calls)?;
+                self.settle_left(&calls, &wave)?;
                 break Cancelled::No;
             }
             match self.conductor.next() {
@@ -165,6 +167,15 @@ impl Driver {
                 Ok(_) | Err(Rejection::Stopping | Rejection::RunCancelled | Rejection::NotExpected { .. }) => {}
                 Err(rejection) => return Err(rejection.into()),
             },
+            Report::Unfinished(unfinished) => {
+                let call = unfinished.call;
+                match self.feed(Input::Unfinished(unfinished)) {
+                    Ok(_) => drop(wave.unfinished.insert(call)),
+                    // Nobody will be asked.
+                    Err(Rejection::LeaseLost | Rejection::RunCancelled) => self.abandon(call),
+                    Err(rejection) => return Err(rejection.into()),
+                }
+            }
             Report::Died => return Err(Interrupted::Failed(Error::FailpointReached)),
             Report::End { call, attempt, settlement } => {
                 let attempt = if wave.is_abandoned(call) { self.running_attempt(call) } else { attempt };
@@ -192,8 +203,8 @@ impl Driver {
     }
 
     /// An executor that ends without running or deferring a call leaves it to be settled here.
-    fn settle_left(&mut self, calls: &[CallIndex]) -> Result<(), Interrupted> {
-        for call in calls {
+    fn settle_left(&mut self, calls: &[CallIndex], wave: &Wave) -> Result<(), Interrupted> {
+        for call in calls.iter().filter(|call| !wave.unfinished.contains(call)) {
             let run = self.conductor.run();
             let attempt = match run.call(*call).map(|call| &call.state) {
                 Some(CallState::Running { attempt, .. }) => Some(*attempt),

@@ -3,6 +3,7 @@
 //! It follows the [`Conductor`]: feed what arrived, then do what it says next. Everything that it knows beyond the
 //! run's state lives in this process and may be lost at any moment.
 
+mod asking;
 mod authorize;
 mod changed;
 mod commit;
@@ -31,7 +32,7 @@ pub(crate) use changed::{has_changed, unfit_arguments};
 pub(crate) use commit::{load_run, try_load_run};
 pub(crate) use facts::run_facts;
 pub(crate) use tasks::Guards;
-pub(crate) use understand::understand_edit;
+pub(crate) use understand::{listed, understand_edit};
 
 /// Drives one segment of one run.
 pub(crate) struct Driver {
@@ -44,6 +45,7 @@ pub(crate) struct Driver {
     measured: model::Measure,
     turn: (Turn, Span),
     out: tasks::Out,
+    asking: asking::Asking,
     left: bool,
 }
 
@@ -76,6 +78,7 @@ impl Driver {
     /// Takes a run as it is in the store.
     pub(crate) fn new(parts: &Arc<Parts>, run: Run, carried: Carried, stream: Option<StreamSender>) -> Self {
         let out = tasks::Out::new(&run);
+        let asking = asking::Asking::new(&run);
         let live = parts.live.enter(run.id());
         Self {
             carried,
@@ -91,6 +94,7 @@ impl Driver {
             measured: model::Measure::default(),
             turn: (Turn(0), Span::none()),
             out,
+            asking,
             left: false,
             conductor: Conductor::new(run),
             parts: Arc::clone(parts),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use futures_util::FutureExt;
 use holdpoint_core::{ContextWindow, FinalTools, Input, Measured, ModelFailed, ModelStop, Replied, Reply};
-use holdpoint_model::{ModelError, ModelReply, ModelRequest, message_tokens, tool_tokens};
+use holdpoint_model::{ModelError, ModelReply, ModelRequest, ToolChoice, message_tokens, tool_tokens};
 use holdpoint_tools::ToolDefinition;
 use tracing::Instrument;
 
@@ -34,6 +34,8 @@ impl Driver {
             messages: run.messages(),
             tools: &visible,
             parallel_tool_calls: run.settings().parallel_tool_calls,
+            tool_choice: if run.calls_seen() { self.after_first_call() } else { &self.parts.tool_choice },
+            options: &self.parts.model_options,
         };
         let started = Instant::now();
         let span = spans::llm_call(run);
@@ -65,9 +67,17 @@ impl Driver {
         match tools {
             FinalTools::Disabled => Arc::new(Vec::new()),
             FinalTools::Enabled => {
-                let all = self.parts.registry.definitions();
+                let all = self.parts.registry.offered();
                 Arc::new(self.parts.policy.filter(all, self.context()).await)
             }
+        }
+    }
+
+    /// What must be called was called; what must not be called still must not.
+    fn after_first_call(&self) -> &ToolChoice {
+        match &self.parts.tool_choice {
+            choice @ (ToolChoice::Auto | ToolChoice::None) => choice,
+            ToolChoice::Required | ToolChoice::Named(_) => &ToolChoice::Auto,
         }
     }
 
@@ -99,6 +109,7 @@ impl Driver {
             calls: calls.collect(),
             usage: reply.usage,
             stop: reply.stop.unwrap_or(default_stop),
+            provider_state: reply.provider_state,
         }
     }
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint_codec::{Context, idempotency_key};
 use holdpoint_core::{
-    Attempt, Began, CallIndex, CallKey, Code, Decision, Outcome, Recheck, Returned, Run, RunId, Settings, Settlement,
-    ToolFacts, ToolResult,
+    Attempt, Began, CallIndex, CallKey, Code, Decision, Given, Outcome, Recheck, Returned, Run, RunId, Settings,
+    Settlement, ToolFacts, ToolResult, Unfinished,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_tools::{
-    AroundCall, CallFacts, HookError, HookFault, Invocation, Place, Ran, RunOne, Tool, ToolCall, invoke,
+    AroundCall, CallFacts, HookError, HookFault, Invocation, Place, Ran, RunOne, Tool, ToolCall, Unsettled,
+    invoke_or_ask,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +35,8 @@ pub(super) enum Report {
     Defer { call: CallIndex, recheck: Option<Decision> },
     /// It has its result. Without an attempt its tool did not start.
     End { call: CallIndex, attempt: Option<Attempt>, settlement: Settlement },
+    /// It was started and has no result: it asks, or nobody knows what became of it.
+    Unfinished(Unfinished),
     /// A failpoint after a tool's effect was reached.
     Died,
     /// A hook failed.
@@ -70,6 +73,7 @@ pub(super) struct Prepared {
     tool: ToolFacts,
     rechecked: bool,
     run_facts: RunFacts,
+    given: Option<Arc<Given>>,
 }
 
 impl Prepared {
@@ -88,7 +92,7 @@ impl Prepared {
             attempt: call.attempts.next(),
         };
         let run_facts = run_facts(parts, run, (index, &[]));
-        Some(Self { facts, tool, rechecked: call.rechecked, run_facts })
+        Some(Self { facts, tool, rechecked: call.rechecked, run_facts, given: call.given.clone() })
     }
 }
 
@@ -102,6 +106,7 @@ impl RunOne for Calls {
             return Ran::Done;
         };
         let call = ToolCall::new(prepared.facts.clone()).with_cancellation(self.cancellation.child_token());
+        let call = call.with_given(prepared.given.clone());
         let call = match self.progress_sink(prepared) {
             Some(sink) => call.with_progress(sink),
             None => call,
@@ -115,7 +120,14 @@ impl RunOne for Calls {
         };
         let span = spans::tool_execute(&self.span, self.run.as_str(), (&prepared.facts.id, name));
         let result = self.parts.hooks.run(&around, innermost).instrument(span).await;
-        self.conclude(index, result, attempt.take())
+        let begun = attempt.take();
+        // A hook put something else in the place of what the tool asks, or nobody listens any more.
+        let passed_on = matches!(&result, Err(error) if error.fault() == HookFault::Interrupted);
+        let unheard = !passed_on || self.reports.is_closed();
+        if unheard && matches!(begun, Begun::Unfinished(_, Unsettled::Asks(_))) {
+            tool.abandon(&prepared.facts.key);
+        }
+        self.conclude(index, result, begun)
     }
 
     async fn defer(&self, index: CallIndex) {
@@ -139,6 +151,8 @@ enum Begun {
     Revoked,
     /// The tool was started, and gave this if it ended.
     Started(Attempt, Option<Settlement>),
+    /// The tool was started, and has no result.
+    Unfinished(Attempt, Unsettled),
 }
 
 impl Attempted {
@@ -150,7 +164,7 @@ impl Attempted {
     fn ended(&self) -> Option<Attempt> {
         match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Begun::Started(attempt, Some(_)) => Some(attempt),
-            Begun::Started(_, None) | Begun::No | Begun::Revoked => None,
+            Begun::Started(_, None) | Begun::No | Begun::Revoked | Begun::Unfinished(..) => None,
         }
     }
 
@@ -185,7 +199,7 @@ impl Calls {
             Ok(Grant::Stop) | Err(_) => return Err(HookError::interrupted()),
         };
         attempted.set(Begun::Started(attempt, None));
-        let settlement = invoke(Invocation {
+        let invoked = invoke_or_ask(Invocation {
             tool: Arc::clone(tool),
             call: call.with_attempt(attempt),
             timeout: Duration::from_millis(self.settings.tool_timeout_ms),
@@ -198,8 +212,17 @@ impl Calls {
             self.report(Report::Died);
             return std::future::pending().await;
         }
-        attempted.set(Begun::Started(attempt, Some(settlement.clone())));
-        Ok(settlement)
+        match invoked {
+            Ok(settlement) => {
+                attempted.set(Begun::Started(attempt, Some(settlement.clone())));
+                Ok(settlement)
+            }
+            // Nothing ended: hooks pass it on like an interruption.
+            Err(unsettled) => {
+                attempted.set(Begun::Unfinished(attempt, unsettled));
+                Err(HookError::interrupted())
+            }
+        }
     }
 
     /// Tells the driver how it ended. What the tool gave is recorded even when a hook fails after it.
@@ -208,13 +231,17 @@ impl Calls {
             Ok(settlement) => {
                 let attempt = match begun {
                     Begun::Started(attempt, _) => Some(attempt),
-                    Begun::No | Begun::Revoked => None,
+                    Begun::No | Begun::Revoked | Begun::Unfinished(..) => None,
                 };
                 self.report(Report::End { call, attempt, settlement });
                 Ran::Done
             }
             Err(error) if error.fault() == HookFault::Interrupted => match begun {
                 Begun::Revoked => Ran::Done,
+                Begun::Unfinished(attempt, unsettled) => {
+                    self.report(Report::Unfinished(unfinished(call, attempt, &unsettled)));
+                    Ran::Done
+                }
                 // The run stops before the next attempt: what the last one gave stands.
                 Begun::Started(attempt, Some(settlement)) => {
                     self.report(Report::End { call, attempt: Some(attempt), settlement });
@@ -227,7 +254,7 @@ impl Calls {
                     Begun::Started(attempt, Some(settlement)) => {
                         Some(Box::new(Returned { call, attempt: Some(attempt), settlement }))
                     }
-                    Begun::Started(_, None) | Begun::No | Begun::Revoked => None,
+                    Begun::Started(_, None) | Begun::No | Begun::Revoked | Begun::Unfinished(..) => None,
                 };
                 self.report(Report::HookFailed { call, detail: error.to_string().into(), returned });
                 Ran::Stop
@@ -261,6 +288,14 @@ impl Calls {
         // The driver let go of the run: nobody wants to know any more.
         let _ = self.reports.send(report);
     }
+}
+
+fn unfinished(call: CallIndex, attempt: Attempt, unsettled: &Unsettled) -> Unfinished {
+    let asks = match unsettled {
+        Unsettled::Asks(inquiry) => Some(Arc::new(inquiry.to_result())),
+        Unsettled::Unknown => None,
+    };
+    Unfinished { call, attempt, asks }
 }
 
 /// The tool was registered when the model asked for it, and is not any more.

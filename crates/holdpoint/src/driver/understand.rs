@@ -66,7 +66,8 @@ pub(super) fn schema_problem(tool: &RegisteredTool, arguments: &Arguments) -> Op
     Some(Problem { code: Code::InvalidArguments, text: text.into() })
 }
 
-fn listed(problems: &[SchemaProblem]) -> String {
+/// Problems, one after another.
+pub(crate) fn listed(problems: &[SchemaProblem]) -> String {
     let problems: Vec<String> =
         problems.iter().map(|problem| format!("{} {}", problem.path, problem.message)).collect();
     problems.join("; ")

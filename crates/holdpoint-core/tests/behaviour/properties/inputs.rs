@@ -183,7 +183,14 @@ fn replied(dice: &mut Dice) -> Input {
 
 fn reply(text: &str, calls: &str) -> Reply {
     let calls = plans(calls).into_iter().map(|plan| plan.call).collect();
-    Reply { text: text.into(), thinking: None, calls, usage: Usage::default(), stop: ModelStop::EndTurn }
+    Reply {
+        text: text.into(),
+        thinking: None,
+        calls,
+        usage: Usage::default(),
+        stop: ModelStop::EndTurn,
+        provider_state: None,
+    }
 }
 
 fn policy(dice: &mut Dice) -> Decision {

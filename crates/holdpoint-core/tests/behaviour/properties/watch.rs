@@ -163,7 +163,7 @@ impl Watch {
                 }
                 self.approved.retain(|(other, ..)| *other != key);
             }
-            Event::CallDoubted { call, cause } => {
+            Event::CallDoubted { call, cause, .. } => {
                 // What was said before it was started says nothing about starting it again.
                 let key = (turn, *call);
                 self.allowed.remove(&key);

@@ -85,7 +85,7 @@ impl Stage {
         self.plans = plans(calls);
         let calls = self.plans.iter().map(|plan| plan.call.clone()).collect();
         let usage = Usage { input: 10, output: 1, ..Usage::default() };
-        Reply { text: text.into(), thinking: None, calls, usage, stop }
+        Reply { text: text.into(), thinking: None, calls, usage, stop, provider_state: None }
     }
 
     /// Brings the paused run into a store that never heard of it.

@@ -1,0 +1,212 @@
+//! A server as a child process: a clean environment, a process group of its own, and nothing of what it says on its error
+//! output but how much it was.
+
+use std::io;
+use std::pin::Pin;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
+
+use crate::host::Host;
+use crate::{ConnectProblem, ServerConfig, ServerName};
+
+/// How long a program may take to end by itself after its input was closed.
+const EXIT_WAIT: Duration = Duration::from_secs(2);
+/// How much of the error output is read at once, and how much of it is ever held.
+const STDERR_CHUNK_BYTES: usize = 8 * 1024;
+
+/// A program that was started, spoken to over its input and output.
+pub(crate) struct ProcessTransport {
+    wire: AsyncRwTransport<RoleClient, Limited<ChildStdout>, ChildStdin>,
+    group: Group,
+    ended: CancellationToken,
+}
+
+/// What becomes known when a connection ends.
+#[derive(Clone)]
+pub(crate) struct Ending {
+    /// Cancelled as soon as nothing more can come.
+    pub(crate) ended: CancellationToken,
+    /// Whether a message above the limit was the reason.
+    pub(crate) too_large: Arc<AtomicBool>,
+}
+
+impl Ending {
+    pub(crate) fn new() -> Self {
+        Self { ended: CancellationToken::new(), too_large: Arc::default() }
+    }
+
+    /// A message above the limit came: what was in it is lost, so nothing that waits on this connection is answered.
+    pub(crate) fn message_too_large(&self) {
+        self.too_large.store(true, Ordering::Relaxed);
+        self.ended.cancel();
+    }
+
+    pub(crate) fn problem(&self) -> ConnectProblem {
+        if self.too_large.load(Ordering::Relaxed) { ConnectProblem::MessageTooLarge } else { ConnectProblem::Closed }
+    }
+}
+
+/// Starts the program of a server.
+pub(crate) fn start(
+    host: &Host,
+    (name, config): (&ServerName, &ServerConfig),
+    ending: &Ending,
+) -> Result<ProcessTransport, ConnectProblem> {
+    let mut command = command(config)?;
+    let mut child = command.spawn().map_err(|_| ConnectProblem::NotStarted)?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let group = Group::new(host, child);
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return Err(ConnectProblem::NotStarted) };
+    let (log, name) = (host.clone(), name.clone());
+    host.spawn(async move {
+        let (lines, bytes) = count(stderr).await;
+        log.say(|| tracing::info!(target: "holdpoint", server = %name, lines, bytes, "an MCP server ended its error output"));
+    });
+    let limited = Limited::new(stdout, config.message_bytes_max, Arc::clone(&ending.too_large));
+    // Our own limit ends the connection before the library's would drop a message that somebody waits for.
+    let wire = AsyncRwTransport::new(limited, stdin).with_max_line_length(config.message_bytes_max.saturating_add(1));
+    Ok(ProcessTransport { wire, group, ended: ending.ended.clone() })
+}
+
+fn command(config: &ServerConfig) -> Result<Command, ConnectProblem> {
+    let (program, arguments) = config.command.split_first().ok_or(ConnectProblem::NotStarted)?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.envs(config.env.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    for (name, source) in &config.env_from {
+        command.env(name, source.read().map_err(|_| ConnectProblem::Secret)?.expose());
+    }
+    if let Some(folder) = &config.cwd {
+        command.current_dir(folder);
+    }
+    #[cfg(unix)]
+    command.process_group(0);
+    Ok(command)
+}
+
+/// How many lines and bytes came, until the end.
+async fn count(mut stderr: ChildStderr) -> (u64, u64) {
+    let mut chunk = vec![0; STDERR_CHUNK_BYTES];
+    let (mut lines, mut bytes) = (0, 0);
+    while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
+        lines += chunk[..read].iter().filter(|byte| **byte == b'\n').count() as u64;
+        bytes += read as u64;
+    }
+    (lines, bytes)
+}
+
+impl Transport<RoleClient> for ProcessTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.wire.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.wire.receive().await;
+        if message.is_none() {
+            self.ended.cancel();
+        }
+        message
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.ended.cancel();
+        let closed = self.wire.close().await;
+        self.group.end().await;
+        closed
+    }
+}
+
+/// A program and what it started. None of them outlives this.
+struct Group {
+    host: Host,
+    child: Child,
+    leader: Option<u32>,
+}
+
+impl Group {
+    fn new(host: &Host, child: Child) -> Self {
+        let leader = child.id();
+        leader.into_iter().for_each(|leader| host.groups().add(leader));
+        Self { host: host.clone(), child, leader }
+    }
+
+    /// Waits for the program to end by itself, for a while.
+    async fn end(&mut self) {
+        let _ = tokio::time::timeout(EXIT_WAIT, self.child.wait()).await;
+        self.kill();
+    }
+
+    fn kill(&mut self) {
+        if let Some(leader) = self.leader.take() {
+            self.host.groups().end(leader);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Ends the stream when one line is too long.
+struct Limited<R> {
+    read: R,
+    line_bytes: usize,
+    line_bytes_max: usize,
+    exceeded: Arc<AtomicBool>,
+}
+
+impl<R> Limited<R> {
+    fn new(read: R, line_bytes_max: usize, exceeded: Arc<AtomicBool>) -> Self {
+        Self { read, line_bytes: 0, line_bytes_max, exceeded }
+    }
+
+    /// Whether the line that is read is still short enough after these bytes.
+    fn fits(&mut self, bytes: &[u8]) -> bool {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line_bytes += piece.len();
+            if self.line_bytes > self.line_bytes_max {
+                return false;
+            }
+            if piece.ends_with(b"\n") {
+                self.line_bytes = 0;
+            }
+        }
+        true
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        std::task::ready!(Pin::new(&mut this.read).poll_read(context, buffer))?;
+        let fits = match buffer.filled().get(before..) {
+            Some(bytes) => this.fits(bytes),
+            None => true,
+        };
+        if fits {
+            return Poll::Ready(Ok(()));
+        }
+        this.exceeded.store(true, Ordering::Relaxed);
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "a message is above the limit")))
+    }
+}

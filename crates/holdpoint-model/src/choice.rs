@@ -1,0 +1,289 @@
+//! Chooses a model by one text: `provider:model`.
+
+mod providers;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use thiserror::Error;
+
+use crate::genai::GenaiModel;
+use crate::model::Model;
+use crate::openai::{OpenAi, Protocol};
+use crate::retry::RetryRule;
+use crate::timeouts::Timeouts;
+
+pub use providers::provider_names;
+pub(crate) use providers::{Api, Provider};
+pub use windows::known_window_tokens;
+
+/// The largest file that a key is read from.
+const KEY_FILE_BYTES_MAX: u64 = 16 * 1024;
+
+/// A model, chosen but not yet opened.
+#[derive(Clone, Debug)]
+pub struct ModelChoice {
+    provider: &'static Provider,
+    model: Arc<str>,
+    base_url: Option<Arc<str>>,
+    key: KeySource,
+    window_tokens: Option<u64>,
+    retry: RetryRule,
+    timeouts: Timeouts,
+}
+
+/// Where an API key comes from. Never from a configuration file itself.
+#[derive(Clone, Debug, Default)]
+pub enum KeySource {
+    /// The provider's own variable, such as `OPENAI_API_KEY`.
+    #[default]
+    Usual,
+    /// A variable of the environment.
+    Env(Arc<str>),
+    /// A file that holds nothing but the key.
+    File(PathBuf),
+    /// A key that the program got elsewhere.
+    Given(SecretString),
+}
+
+/// Why a model cannot be had.
+#[derive(Debug, Error)]
+pub enum ChoiceError {
+    /// No `:` in it, or nothing before or after.
+    #[error("`{text}` names no model\nhint: write `provider:model`, such as `openai:gpt-5-mini`")]
+    NotAChoice {
+        /// What was given.
+        text: String,
+    },
+    /// Nobody knows this provider.
+    #[error("there is no provider `{provider}`\nhint: the known ones are {}", known.join(", "))]
+    UnknownProvider {
+        /// What was given.
+        provider: String,
+        /// The known ones.
+        known: Vec<&'static str>,
+    },
+    /// The key is not there.
+    #[error("the provider `{provider}` needs an API key\nhint: set `{variable}`, or name another variable or a file")]
+    NoKey {
+        /// The provider.
+        provider: &'static str,
+        /// The variable that was looked for.
+        variable: String,
+    },
+    /// The file with the key cannot be used.
+    #[error("the key file `{}` cannot be used: {reason}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The key has characters that no header can have.
+    #[error("the API key has characters that cannot be sent")]
+    UnusableKey,
+    /// The address is not one.
+    #[error("`{url}` is not a base URL\nhint: it begins with `http://` or `https://`")]
+    BaseUrl {
+        /// What was given, without what may be a password.
+        url: String,
+    },
+    /// No client could be made.
+    #[error("no HTTP client could be made: {reason}")]
+    Client {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ModelChoice {
+    /// Reads `provider:model`. Everything after the first `:` is the model's name.
+    ///
+    /// # Errors
+    /// When it is not of this form, or the provider is not known.
+    pub fn parse(text: &str) -> Result<Self, ChoiceError> {
+        let not_a_choice = || ChoiceError::NotAChoice { text: text.to_owned() };
+        let (provider, model) = text.split_once(':').ok_or_else(not_a_choice)?;
+        let (provider, model) = (provider.trim(), model.trim());
+        if provider.is_empty() || model.is_empty() {
+            return Err(not_a_choice());
+        }
+        let known = providers::find(provider);
+        let unknown = || ChoiceError::UnknownProvider { provider: provider.to_owned(), known: provider_names() };
+        Ok(Self {
+            provider: known.ok_or_else(unknown)?,
+            model: model.into(),
+            base_url: None,
+            key: KeySource::Usual,
+            window_tokens: None,
+            retry: RetryRule::default(),
+            timeouts: Timeouts::default(),
+        })
+    }
+
+    /// Another address, such as that of a server of your own. The provider's usual key is not sent to it: say with
+    /// [`ModelChoice::key`] which one is.
+    #[must_use]
+    pub fn base_url(mut self, url: impl Into<Arc<str>>) -> Self {
+        self.base_url = Some(url.into());
+        self
+    }
+
+    /// Where the key comes from.
+    #[must_use]
+    pub fn key(mut self, key: KeySource) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// The model's window, in place of what is known of it.
+    #[must_use]
+    pub fn window_tokens(mut self, tokens: u64) -> Self {
+        self.window_tokens = Some(tokens);
+        self
+    }
+
+    /// How often a request is tried.
+    #[must_use]
+    pub fn retry(mut self, rule: RetryRule) -> Self {
+        self.retry = rule;
+        self
+    }
+
+    /// How long a request may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// The model, ready to be asked. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// When the key is missing or the address is not one.
+    pub fn open(&self) -> Result<Arc<dyn Model>, ChoiceError> {
+        let opening = self.opening()?;
+        match self.provider.api {
+            Api::Chat => Ok(Arc::new(OpenAi::open(opening, Protocol::Chat)?)),
+            Api::Responses => Ok(Arc::new(OpenAi::open(opening, Protocol::Responses)?)),
+            Api::Genai(service) => Ok(Arc::new(GenaiModel::open(opening, service)?)),
+        }
+    }
+
+    fn opening(&self) -> Result<Opening, ChoiceError> {
+        let own = self.base_url.is_none();
+        let base_url = checked_url(self.base_url.as_deref().unwrap_or(self.provider.base_url))?;
+        let known = if own { known_window_tokens(&self.model) } else { None };
+        Ok(Opening {
+            provider: self.provider,
+            model: Arc::clone(&self.model),
+            key: self.read_key(own)?,
+            base_url,
+            at_home: own,
+            window_tokens: self.window_tokens.or(known),
+            retry: self.retry,
+            timeouts: self.timeouts,
+        })
+    }
+
+    /// The key, or none for a server of one's own that asks for none.
+    fn read_key(&self, own_address: bool) -> Result<Option<SecretString>, ChoiceError> {
+        let required = |variable: &str| {
+            let key = from_env(variable);
+            let provider = self.provider.name;
+            key.ok_or_else(|| ChoiceError::NoKey { provider, variable: variable.to_owned() }).map(Some)
+        };
+        match (&self.key, self.provider.key_env) {
+            (KeySource::Given(key), _) => Ok(Some(key.clone())),
+            (KeySource::File(path), _) => from_file(path).map(Some),
+            (KeySource::Env(variable), _) => required(variable),
+            (KeySource::Usual, Some(variable)) if own_address => required(variable),
+            // Whoever runs a server of their own does not want a key of somebody else to be sent to it.
+            (KeySource::Usual, Some(_) | None) => Ok(None),
+        }
+    }
+}
+
+/// All that a provider needs to begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    pub(crate) provider: &'static Provider,
+    pub(crate) model: Arc<str>,
+    pub(crate) key: Option<SecretString>,
+    /// Without a slash at its end.
+    pub(crate) base_url: Arc<str>,
+    /// Whether that is the provider's own address.
+    pub(crate) at_home: bool,
+    pub(crate) window_tokens: Option<u64>,
+    pub(crate) retry: RetryRule,
+    pub(crate) timeouts: Timeouts,
+}
+
+impl Opening {
+    /// Whether it is OpenAI itself, and not somebody who speaks its protocol.
+    pub(crate) fn is_openai(&self) -> bool {
+        self.at_home && self.provider.name == "openai"
+    }
+}
+
+fn from_env(variable: &str) -> Option<SecretString> {
+    let key = std::env::var(variable).ok()?;
+    let key = key.trim();
+    (!key.is_empty()).then(|| SecretString::from(key))
+}
+
+fn from_file(path: &Path) -> Result<SecretString, ChoiceError> {
+    let failed = |reason: String| ChoiceError::KeyFile { path: path.to_owned(), reason };
+    let length = std::fs::metadata(path).map_err(|error| failed(error.kind().to_string()))?.len();
+    if length > KEY_FILE_BYTES_MAX {
+        return Err(failed("it is too large for a key".to_owned()));
+    }
+    let key = std::fs::read_to_string(path).map_err(|error| failed(error.kind().to_string()))?;
+    match key.trim() {
+        "" => Err(failed("it is empty".to_owned())),
+        key => Ok(SecretString::from(key)),
+    }
+}
+
+fn checked_url(text: &str) -> Result<Arc<str>, ChoiceError> {
+    let parsed = url::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    // What stands before an `@` may be a password.
+    let shown = || text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned();
+    let url = parsed.ok_or_else(|| ChoiceError::BaseUrl { url: shown() })?;
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    if has_user || url.query().is_some() || url.fragment().is_some() {
+        return Err(ChoiceError::BaseUrl { url: shown() });
+    }
+    Ok(url.as_str().trim_end_matches('/').into())
+}
+
+/// What an agent's model can be given as: a model, or `provider:model`.
+pub trait IntoModel {
+    /// The model.
+    ///
+    /// # Errors
+    /// When it was named and cannot be had.
+    fn into_model(self) -> Result<Arc<dyn Model>, ChoiceError>;
+}
+
+impl<M: Model + 'static> IntoModel for M {
+    fn into_model(self) -> Result<Arc<dyn Model>, ChoiceError> {
+        Ok(Arc::new(self))
+    }
+}
+
+impl IntoModel for &str {
+    fn into_model(self) -> Result<Arc<dyn Model>, ChoiceError> {
+        ModelChoice::parse(self)?.open()
+    }
+}
+
+impl IntoModel for ModelChoice {
+    fn into_model(self) -> Result<Arc<dyn Model>, ChoiceError> {
+        self.open()
+    }
+}
