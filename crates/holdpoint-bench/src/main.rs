@@ -9,11 +9,14 @@ mod hooks;
 mod instructions;
 mod parts;
 mod plot;
+mod served;
 mod turn;
 
 use std::process::Command;
 
 use clap::{Parser, ValueEnum};
+
+use served::Served;
 
 /// Measures Holdpoint.
 #[derive(Debug, Parser)]
@@ -30,6 +33,8 @@ struct Arguments {
     calls: usize,
     #[command(flatten)]
     durable: durable::DurableArguments,
+    #[command(flatten)]
+    served: served::ServedArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -47,13 +52,36 @@ enum Bench {
     /// Durable pauses, beside bare commits of the same database; storage, memory and queue. Needs `--store`.
     #[value(name = "d")]
     Durable,
+    /// Wall and CPU per turn against a server, less a bare client. Needs `--base-url`, as all below do.
+    #[value(name = "a")]
+    Overhead,
+    /// Sixteen calls of 50 ms in one turn.
+    #[value(name = "b")]
+    Parallel,
+    /// Pause, serialise, deserialise, resume, with a history of 10, 100 and 1,000 messages.
+    #[value(name = "c")]
+    Pause,
+    /// Complete runs per second, 64 at once.
+    #[value(name = "e")]
+    Throughput,
+    /// Memory per paused run, with 10,000 of them.
+    #[value(name = "f")]
+    PausedMemory,
+    /// From the start of a process to its first request.
+    #[value(name = "g")]
+    Cold,
+    /// One run without a call, and nothing else: what `g` starts.
+    #[value(name = "cold")]
+    ColdOnce,
+    /// What the OpenAI provider adds to a bare client that sends the same bodies.
+    ModelOverhead,
     /// Instructions of a run, counted by valgrind's callgrind.
     Instructions,
     /// Draws JSON lines from standard input as an SVG.
     Plot,
     /// Runs and measures nothing, for profilers.
     Spin,
-    /// Turn, calls, continuation, memory and hooks: what needs no database.
+    /// Turn, calls, continuation, memory and hooks: what needs neither a database nor a server.
     All,
 }
 
@@ -63,6 +91,14 @@ fn main() -> anyhow::Result<()> {
     match arguments.bench {
         Bench::Instructions => return instructions::measure(),
         Bench::Durable => return durable::measure(&arguments.durable),
+        Bench::Overhead => return served::measure(Served::Overhead, &arguments.served),
+        Bench::Parallel => return served::measure(Served::Parallel, &arguments.served),
+        Bench::Pause => return served::measure(Served::Pause, &arguments.served),
+        Bench::Throughput => return served::measure(Served::Throughput, &arguments.served),
+        Bench::PausedMemory => return served::measure(Served::PausedMemory, &arguments.served),
+        Bench::Cold => return served::measure(Served::Cold, &arguments.served),
+        Bench::ColdOnce => return served::measure(Served::ColdOnce, &arguments.served),
+        Bench::ModelOverhead => return served::measure(Served::Provider, &arguments.served),
         Bench::Plot => {
             print!("{}", plot::draw(&std::io::read_to_string(std::io::stdin())?));
             return Ok(());
