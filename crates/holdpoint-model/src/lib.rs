@@ -6,6 +6,7 @@ mod choice;
 mod error;
 mod genai;
 mod http;
+mod media;
 mod model;
 mod names;
 mod openai;

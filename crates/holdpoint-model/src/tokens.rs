@@ -5,6 +5,8 @@ use std::sync::Arc;
 use holdpoint_core::{Block, CallArguments, Message};
 use holdpoint_tools::ToolDefinition;
 
+use crate::media::is_text;
+
 /// Counts the tokens of a text. Give one of your own where the estimate is not good enough.
 pub type TokenCounter = Arc<dyn Fn(&str) -> u64 + Send + Sync>;
 
@@ -20,10 +22,6 @@ const IMAGE_TOKENS: u64 = 1_000;
 
 /// How many bytes of a file that is no text, such as a PDF, are about a token: most of it is pictures, fonts and layout.
 const FILE_BYTES: u64 = 64;
-
-fn is_text(media_type: &str) -> bool {
-    media_type.starts_with("text/") || media_type.ends_with("json") || media_type.ends_with("xml")
-}
 
 /// The tokens of one message, arguments of its calls included.
 pub fn message_tokens(message: &Message, count: &dyn Fn(&str) -> u64) -> u64 {

@@ -7,6 +7,7 @@ use holdpoint_core::{Blob, Block};
 use serde_json::{Value, json};
 
 use super::Family;
+use crate::media::text_of;
 
 /// The parts of what a user said.
 pub(super) fn parts(family: Family, blocks: &[Block]) -> Vec<ContentPart> {
@@ -39,8 +40,7 @@ enum Readable<'a> {
 /// What a provider can do with a file that is not an image.
 fn readable(family: Family, blob: &Blob) -> Readable<'_> {
     let media = &*blob.media_type;
-    let textual = media.starts_with("text/") || matches!(media, "application/json" | "application/xml");
-    if textual && let Ok(text) = std::str::from_utf8(&blob.bytes) {
+    if let Some(text) = text_of(blob) {
         return Readable::AsText(text);
     }
     let pdf = media == "application/pdf";

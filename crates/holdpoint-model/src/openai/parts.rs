@@ -1,5 +1,7 @@
 //! What chat completions and Responses have in common on the wire.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use holdpoint_core::{Blob, Block, CallArguments, Message, ModelStop, Usage};
@@ -7,6 +9,10 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use crate::error::ModelError;
+use crate::media::text_of;
+use crate::sse::garbage;
 
 /// Appends a JSON value. What is written here has no maps with other keys than texts, so that nothing can fail.
 pub(super) fn json(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
@@ -99,13 +105,6 @@ pub(super) fn file_name(blob: &Blob) -> String {
     if plain { format!("file.{ending}") } else { "file.bin".to_owned() }
 }
 
-/// The text of a file that is text.
-pub(super) fn text_of(blob: &Blob) -> Option<&str> {
-    let kind = blob.media_type.split(';').next().unwrap_or_default().trim();
-    let is_text = kind.starts_with("text/") || matches!(kind, "application/json" | "application/xml");
-    is_text.then(|| std::str::from_utf8(&blob.bytes).ok()).flatten()
-}
-
 /// The text of a block that can be shown as text.
 pub(super) fn block_text(block: &Block) -> Option<&str> {
     match block {
@@ -113,6 +112,16 @@ pub(super) fn block_text(block: &Block) -> Option<&str> {
         Block::File(blob) => text_of(blob),
         Block::Image(_) => None,
     }
+}
+
+/// What a provider sent, if it is what the protocol says.
+pub(super) fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
+    serde_json::from_str(data).map_err(|_| garbage("is not what the protocol says"))
+}
+
+/// A JSON text, if it is one.
+pub(super) fn json_text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    if raw.get().starts_with('"') { serde_json::from_str(raw.get()).ok() } else { None }
 }
 
 /// Arguments of an earlier call. Some servers parse them, so that what is no JSON object is put into one.

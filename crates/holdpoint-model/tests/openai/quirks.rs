@@ -92,3 +92,14 @@ async fn an_error_in_a_stream_that_began_well_is_one() {
     assert_eq!((error.kind, error.status), (ModelErrorKind::ContextTooLong, Some(400)));
     assert!(!format!("{error:?}").contains("canary"));
 }
+
+#[tokio::test]
+async fn a_reply_that_the_server_broke_off_is_asked_for_again() {
+    for word in ["error", "abort", "insufficient_system_resource"] {
+        let cut = format!(r#"{{"choices":[{{"delta":{{"content":"half"}},"finish_reason":"{word}"}}]}}"#);
+        let whole = r#"{"choices":[{"delta":{"content":"whole"},"finish_reason":"stop"}]}"#;
+        let server = Server::answering(vec![chunks(&[&cut]), chunks(&[whole])]).await;
+        let reply = model("openai", &server).reply(&ModelRequest::new(&[user("hi")], &[]), &NoDeltas).await;
+        assert_eq!(shown(&reply.unwrap().unwrap())["text"], "whole", "{word}");
+    }
+}

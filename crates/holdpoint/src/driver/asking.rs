@@ -1,6 +1,6 @@
 //! Calls that asked a person. Once they are over, their tools let go of what they kept for them.
 
-use holdpoint_core::{CallIndex, CallKey, Run, Status, ToolName};
+use holdpoint_core::{CallIndex, CallKey, Event, Run, Status, ToolName};
 
 use super::Driver;
 
@@ -10,29 +10,31 @@ pub(super) struct Asking(Vec<(CallKey, ToolName)>);
 
 impl Asking {
     pub(super) fn new(run: &Run) -> Self {
-        let mut asking = Self(Vec::new());
-        asking.see(run);
-        asking
+        let calls = run.calls().iter().enumerate();
+        let asked = calls.filter(|(_, call)| call.asks().is_some() || call.given.is_some());
+        let open = asked.filter(|(_, call)| call.settlement().is_none());
+        Self(open.filter_map(|(index, _)| entry(run, CallIndex::from_usize(index))).collect())
     }
 
-    fn see(&mut self, run: &Run) {
-        for (index, call) in run.calls().iter().enumerate() {
-            let asked = call.asks().is_some() || call.given.is_some();
-            let Some(facts) = call.tool.as_ref().filter(|_| asked && call.settlement().is_none()) else { continue };
-            let key = key(run, CallIndex::from_usize(index));
-            if !self.0.iter().any(|(known, _)| *known == key) {
-                self.0.push((key, facts.name.clone()));
+    /// These events of the run are durable. Gives the calls that are over.
+    fn durable(&mut self, run: &Run, events: &[Event]) -> Vec<(CallKey, ToolName)> {
+        for event in events {
+            if let Event::CallDoubted { call, asks: Some(_), .. } = event
+                && let Some(asked) = entry(run, *call)
+                && !self.0.contains(&asked)
+            {
+                self.0.push(asked);
             }
         }
-    }
-
-    /// The run is durable as it is. Gives the calls that are over.
-    fn durable(&mut self, run: &Run) -> Vec<(CallKey, ToolName)> {
-        self.see(run);
         let (over, open) = std::mem::take(&mut self.0).into_iter().partition(|(key, _)| is_over(run, key));
         self.0 = open;
         over
     }
+}
+
+fn entry(run: &Run, index: CallIndex) -> Option<(CallKey, ToolName)> {
+    let facts = run.call(index)?.tool.as_ref()?;
+    Some((key(run, index), facts.name.clone()))
 }
 
 fn key(run: &Run, index: CallIndex) -> CallKey {
@@ -49,8 +51,8 @@ fn is_over(run: &Run, key: &CallKey) -> bool {
 
 impl Driver {
     /// Tells the tools of calls that asked and are over now, however that came.
-    pub(super) fn let_go(&mut self) {
-        for (key, tool) in self.asking.durable(self.conductor.run()) {
+    pub(super) fn let_go(&mut self, events: &[Event]) {
+        for (key, tool) in self.asking.durable(self.conductor.run(), events) {
             if let Some(registered) = self.parts.registry.find(tool.as_str()) {
                 registered.tool().abandon(&key);
             }

@@ -30,7 +30,7 @@ impl Driver {
         self.meter.committed = true;
         let events = self.conductor.committed();
         self.out.committed(self.conductor.run());
-        self.let_go();
+        self.let_go(&events);
         self.listeners.durable(&events);
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Driver {
         self.listeners.overtaken(events.get(durable..).unwrap_or_default());
         self.out = super::tasks::Out::new(&run);
         self.conductor = Conductor::new(run);
-        self.let_go();
+        self.let_go(&[]);
         Ok(())
     }
 }

@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 
 use super::STATE_VERSION;
 use crate::assemble::Assembly;
-use crate::error::ModelError;
-use crate::openai::parts::{other_stop, usage};
+use crate::error::{ModelError, ModelErrorKind};
+use crate::openai::parts::{json_text as text, other_stop, parse, usage};
 use crate::openai::send::{ErrorIn, error_of};
-use crate::sse::{DONE, Event, Events, garbage};
+use crate::sse::{DONE, Event, Events};
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
@@ -119,7 +119,7 @@ impl Reader {
     }
 
     fn take(&mut self, data: &str, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
-        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| garbage("is not what the protocol says"))?;
+        let chunk: Chunk<'_> = parse(data)?;
         if let Some(error) = chunk.error {
             let error: ErrorIn = serde_json::from_str(error.get()).unwrap_or_default();
             return Err(error_of(200, &error));
@@ -135,7 +135,7 @@ impl Reader {
             }
             match choice.finish_reason.as_deref() {
                 None | Some("") => {}
-                Some(word) => reply.stop(stop(word)),
+                Some(word) => reply.stop(stop(word)?),
             }
         }
         Ok(())
@@ -222,11 +222,6 @@ impl Reader {
     }
 }
 
-/// A JSON text, if it is one.
-fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    if raw.get().starts_with('"') { serde_json::from_str(raw.get()).ok() } else { None }
-}
-
 /// A text, or a list of parts.
 fn take_content(content: &RawValue, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
     if let Some(text) = text(content) {
@@ -235,8 +230,7 @@ fn take_content(content: &RawValue, reply: &mut Assembly<'_>) -> Result<(), Mode
     if content.get() == "null" {
         return Ok(());
     }
-    let parts: Vec<ContentPart<'_>> =
-        serde_json::from_str(content.get()).map_err(|_| garbage("is not what the protocol says"))?;
+    let parts: Vec<ContentPart<'_>> = parse(content.get())?;
     for part in parts {
         if let Some(thinking) = part.thinking {
             match text(thinking) {
@@ -254,13 +248,18 @@ fn take_content(content: &RawValue, reply: &mut Assembly<'_>) -> Result<(), Mode
     Ok(())
 }
 
-fn stop(word: &str) -> ModelStop {
-    match word {
+fn stop(word: &str) -> Result<ModelStop, ModelError> {
+    Ok(match word {
         "stop" | "eos" => ModelStop::EndTurn,
         "tool_calls" | "function_call" | "tool_use" => ModelStop::ToolUse,
         "length" | "max_tokens" | "model_length" => ModelStop::MaxTokens,
         "stop_sequence" => ModelStop::StopSequence,
         "content_filter" => ModelStop::ContentFilter,
+        // The words of several servers for having broken off: what there is of the reply is no reply.
+        "error" | "abort" | "insufficient_system_resource" => {
+            let text = "the provider broke off in the middle of the reply";
+            return Err(ModelError::of(ModelErrorKind::Overloaded, text));
+        }
         other => other_stop(other),
-    }
+    })
 }

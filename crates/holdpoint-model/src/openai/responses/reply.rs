@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use super::{Kept, STATE_VERSION};
 use crate::assemble::Assembly;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::openai::parts::{other_stop, usage};
+use crate::openai::parts::{json_text as text, other_stop, parse, usage};
 use crate::openai::send::{ErrorIn, error_of};
-use crate::sse::{DONE, Event, Events, garbage};
+use crate::sse::{DONE, Event, Events};
 
 /// One event. A whole response, from a server that does not stream, has no `type` but an `output`.
 #[derive(Deserialize)]
@@ -293,13 +293,4 @@ impl<'a> EventIn<'a> {
 /// What an error object means.
 fn failure(error: &str) -> ModelError {
     error_of(200, &serde_json::from_str::<ErrorIn>(error).unwrap_or_default())
-}
-
-fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
-    serde_json::from_str(data).map_err(|_| garbage("is not what the protocol says"))
-}
-
-/// A JSON text, if it is one.
-fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    if raw.get().starts_with('"') { serde_json::from_str(raw.get()).ok() } else { None }
 }
