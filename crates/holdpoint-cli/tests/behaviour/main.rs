@@ -1,0 +1,8 @@
+//! What the commands print, return and leave behind. One program, so that it is linked once.
+#![allow(clippy::unwrap_used, reason = "the whole program is a test, its helpers included")]
+
+mod audit;
+mod cli;
+mod common;
+mod policy;
+mod stores;

@@ -1,0 +1,328 @@
+//! Golden files: what version 1 looks like. They must load for ever; `UPDATE_GOLDEN=1` writes new ones.
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+use crate::support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Traces, Trust, Unsigned};
+use holdpoint_codec::{
+    Context, Narrator, SigningKey, audit, canonical_value, decode_event, decode_grant, encode_event, encode_grant,
+    grant_to_json, message_from_json, message_to_json, pending, render_event, result_from_text, result_to_text, tasks,
+};
+use holdpoint_core::{Code, Event, Outcome, Run, RunId, Settlement, ToolResult};
+use support::grants::{grant_story, grants};
+use support::workers::worker_story;
+use support::{other_events, rich_result, settlement, story};
+
+fn key() -> SigningKey {
+    SigningKey::new("golden-1", b"a secret that everybody knows")
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+}
+
+/// Compares with the golden files, all of them and no other.
+fn check(prefix: &str, made: &BTreeMap<String, String>) {
+    let folder = folder().join(prefix);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, text) in made {
+            std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
+        }
+    }
+    let there: BTreeSet<String> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(there, made.keys().cloned().collect(), "the files of {prefix}");
+    for (name, text) in made {
+        let golden = std::fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!(golden.trim_end(), text, "{prefix}/{name} is not what it was");
+    }
+}
+
+fn golden(prefix: &str) -> BTreeMap<String, String> {
+    let files = std::fs::read_dir(folder().join(prefix)).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, std::fs::read_to_string(path).unwrap().trim_end().to_owned())
+    };
+    files.map(read).collect()
+}
+
+/// One file for each name, with a line for each text that differs.
+fn by_name(texts: impl Iterator<Item = (&'static str, String)>) -> BTreeMap<String, String> {
+    let mut made: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, text) in texts {
+        let lines = made.entry(format!("{name}.jsonl")).or_default();
+        if !lines.contains(&text) {
+            lines.push(text);
+        }
+    }
+    made.into_iter().map(|(name, lines)| (name, lines.join("\n"))).collect()
+}
+
+#[test]
+fn stored_events() {
+    let story = story();
+    let others = other_events(&story);
+    let workers = worker_story();
+    let events = story.log.iter().chain(&others).chain(workers.log());
+    check("stored", &by_name(events.map(|event| (event.name(), String::from_utf8(encode_event(event)).unwrap()))));
+    for (name, texts) in golden("stored") {
+        for text in texts.lines() {
+            let event = decode_event(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(String::from_utf8(encode_event(&event)).unwrap(), text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn shown_events() {
+    let story = story();
+    let mut narrator = Narrator::new(Run::new(RunId::new("run-1")));
+    let mut shown: Vec<(&str, String)> = Vec::new();
+    for event in &story.log {
+        shown.push((event.name(), canonical_value(&narrator.tell(event))));
+    }
+    for event in other_events(&story) {
+        let value = render_event(&event, holdpoint_core::Revision(99), &story.for_people);
+        shown.push((event.name(), canonical_value(&value)));
+    }
+    let mut narrator = Narrator::new(Run::new(RunId::new("run-2")));
+    for event in worker_story().log() {
+        shown.push((event.name(), canonical_value(&narrator.tell(event))));
+    }
+    check("shown", &by_name(shown.into_iter()));
+}
+
+#[test]
+fn continuations() {
+    let story = story();
+    let key = key();
+    let live = Context::new().with("user_id", 7).with("session", "s-1").with("api_key", "k");
+    let keys: BTreeSet<Arc<str>> = BTreeSet::from(["user_id".into(), "session".into()]);
+    let signed = DumpOptions { key: Some(&key), ..DumpOptions::default() };
+    let traced = DumpOptions { traces: Traces::Include, ..signed };
+    let listed = DumpOptions { context: Some(&live), context_keys: Some(&keys), ..signed };
+    let workers = worker_story();
+    let made = [
+        ("people.json", &story.for_people, signed),
+        ("out.json", &workers.out, signed),
+        ("lost.json", &workers.lost, signed),
+        ("results.json", &story.for_results, listed),
+        ("doubt.json", &story.in_doubt, traced),
+        ("unsigned.json", &story.for_results, DumpOptions::default()),
+    ];
+    let made = made.map(|(name, run, options)| (name.to_owned(), continuation::dump(run, &options).unwrap()));
+    check("continuation", &BTreeMap::from(made));
+    for (name, text) in golden("continuation") {
+        let (unsigned, trust) = match name.as_str() {
+            "unsigned.json" => (Unsigned::Accept, Trust::Unsigned),
+            _ => (Unsigned::Refuse, Trust::Signed),
+        };
+        let options = LoadOptions { keys: std::slice::from_ref(&key), unsigned, ..LoadOptions::default() };
+        let loaded = continuation::load(&text, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(loaded.trust, trust, "{name}");
+        let run = imported(&loaded);
+        let again = DumpOptions { key: (trust == Trust::Signed).then_some(&key), ..DumpOptions::default() };
+        let keys: BTreeSet<Arc<str>> = run.context().keys().cloned().collect();
+        let traces = if name == "doubt.json" { Traces::Include } else { Traces::Omit };
+        let again = DumpOptions { context_keys: Some(&keys), traces, ..again };
+        assert_eq!(continuation::dump(&run, &again).unwrap(), text, "{name}");
+    }
+}
+
+fn imported(loaded: &continuation::Loaded) -> Run {
+    let mut run = Run::new(loaded.run_id.clone());
+    run.apply(&Event::Imported(Arc::new(loaded.snapshot.clone())));
+    run
+}
+
+#[test]
+fn task_payloads() {
+    let story = story();
+    let key = key();
+    let options = tasks::DumpOptions { key: Some(&key), ..tasks::DumpOptions::default() };
+    let made = [("results.json".to_owned(), tasks::dump(&story.for_results, &options).unwrap())];
+    check("tasks", &BTreeMap::from(made));
+    for (name, text) in golden("tasks") {
+        let options = LoadOptions { keys: std::slice::from_ref(&key), ..LoadOptions::default() };
+        let loaded = tasks::load(&text, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!((loaded.tasks.len(), loaded.trust), (1, Trust::Signed), "{name}");
+    }
+}
+
+#[test]
+fn tasks_of_the_queue() {
+    let out = worker_story().out;
+    let mut made: BTreeMap<String, String> = BTreeMap::new();
+    for (index, _) in out.deferred() {
+        let stored = tasks::encode_task(&out, index, None).unwrap();
+        made.insert(format!("task-{index}.json"), String::from_utf8(stored).unwrap());
+    }
+    let halted = settlement(Outcome::Halted, ToolResult::halt("stop"));
+    let failed = Settlement { code: Some(Code::ToolError), source: None, ..settlement(Outcome::Failed, rich_result()) };
+    for (name, settlement) in [("halted", halted), ("failed", failed)] {
+        let stored = tasks::encode_delivery(&settlement);
+        made.insert(format!("delivery-{name}.json"), String::from_utf8(stored).unwrap());
+    }
+    check("queue", &made);
+    for (name, text) in golden("queue") {
+        if name.starts_with("delivery") {
+            let settlement = tasks::decode_delivery(text.as_bytes()).unwrap();
+            assert_eq!(tasks::encode_delivery(&settlement), text.as_bytes(), "{name}");
+            continue;
+        }
+        let stored = tasks::decode_task(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let asked = tasks::tasks(&out).into_iter().find(|task| task.index == stored.task.index).unwrap();
+        assert_eq!(stored.task.to_json(), asked.to_json(), "{name}");
+        assert_eq!(stored.settings, *out.settings(), "{name}");
+        assert_eq!(stored.context.actor(), out.actor(), "{name}");
+        assert_eq!(stored.context.attribute("user_id"), Some(&7.into()), "{name}");
+        assert_eq!((stored.run, stored.batch), (out.id().clone(), out.batch()), "{name}");
+    }
+}
+
+#[test]
+fn audit_documents() {
+    let story = worker_story();
+    let at = holdpoint_core::Timestamp(1_700_000_000_000_000);
+    let documents = story.steps.iter().filter_map(|(events, run)| audit::encode(run, events, at));
+    let lines: Vec<String> = documents.map(|document| String::from_utf8(document).unwrap()).collect();
+    check("audit", &BTreeMap::from([("workers.jsonl".to_owned(), lines.join("\n"))]));
+    for line in golden("audit")["workers.jsonl"].lines() {
+        let audit = audit::decode(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let shown: Vec<_> = audit.entries.iter().map(audit::Entry::to_json).collect();
+        let text: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::Value::from(shown), text["entries"], "{line}");
+    }
+}
+
+/// Payloads and imports of runs that were paused before there were grants: they say less, and read as they did.
+#[test]
+fn what_was_written_before_there_were_grants_still_reads() {
+    let story = story();
+    let files = golden("before-grants");
+    let key = key();
+    for (name, paused) in
+        [("results.json", &story.for_results), ("doubt.json", &story.in_doubt), ("unsigned.json", &story.for_results)]
+    {
+        let unsigned = if name == "unsigned.json" { Unsigned::Accept } else { Unsigned::Refuse };
+        let options = LoadOptions { keys: std::slice::from_ref(&key), unsigned, ..LoadOptions::default() };
+        let loaded = continuation::load(&files[name], &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let run = imported(&loaded);
+        assert_eq!(run.records(), paused.records(), "{name}");
+        assert_eq!((run.continuation(), run.session()), (paused.continuation(), None), "{name}");
+        let shown = |run: &Run| pending(run).iter().map(holdpoint_codec::Pending::to_json).collect::<Vec<_>>();
+        assert_eq!(shown(&run), shown(paused), "{name}");
+    }
+    for line in files["imported.jsonl"].lines() {
+        let event = decode_event(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(matches!(event, Event::Imported(_)), "{line}");
+    }
+    assert_eq!(files.len(), 4);
+}
+
+fn lines(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// A run with a session, grants, a policy that is tried beside another, and tools that changed.
+#[test]
+fn a_run_with_grants() {
+    let story = grant_story();
+    let key = key();
+    let at = holdpoint_core::Timestamp(1_700_000_000_000_000);
+    let signed = DumpOptions { key: Some(&key), ..DumpOptions::default() };
+    let mut narrator = Narrator::new(Run::new(RunId::new("run-3")));
+    let snapshot = Event::Imported(Arc::new(story.again.snapshot().unwrap()));
+    let shown: Vec<_> = pending(&story.again).iter().map(holdpoint_codec::Pending::to_json).collect();
+    let task = tasks::encode_task(&story.again, holdpoint_core::CallIndex(1), None).unwrap();
+    let audited = story.steps.iter().filter_map(|(events, run)| audit::encode(run, events, at));
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let mut made = BTreeMap::from([
+        ("stored.jsonl".to_owned(), lines(story.log().map(|event| text(encode_event(event))))),
+        ("shown.jsonl".to_owned(), lines(story.log().map(|event| canonical_value(&narrator.tell(event))))),
+        ("imported.json".to_owned(), text(encode_event(&snapshot))),
+        ("continuation.json".to_owned(), continuation::dump(&story.again, &signed).unwrap()),
+        ("pending.json".to_owned(), canonical_value(&shown.into())),
+        ("task.json".to_owned(), text(task)),
+        ("audit.jsonl".to_owned(), lines(audited.map(text))),
+        ("listed.jsonl".to_owned(), lines(grants().iter().map(|(_, grant)| canonical_value(&grant_to_json(grant))))),
+    ]);
+    made.extend(grants().into_iter().map(|(name, grant)| (name.to_owned(), text(encode_grant(&grant)))));
+    check("granted", &made);
+}
+
+/// What was written when grants came still reads, and reads as it was meant.
+#[test]
+fn a_run_with_grants_reads_back() {
+    let files = golden("granted");
+    for text in files["stored.jsonl"].lines().chain([files["imported.json"].as_str()]) {
+        let event = decode_event(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(String::from_utf8(encode_event(&event)).unwrap(), text);
+    }
+    for (name, text) in files.iter().filter(|(name, _)| name.starts_with("grant-")) {
+        let grant = decode_grant(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(String::from_utf8(encode_grant(&grant)).unwrap(), *text, "{name}");
+        assert!(grants().iter().any(|(known, meant)| known == name && *meant == grant), "{name}");
+    }
+    for line in files["audit.jsonl"].lines() {
+        let audit = audit::decode(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let shown: Vec<_> = audit.entries.iter().map(audit::Entry::to_json).collect();
+        let text: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::Value::from(shown), text["entries"], "{line}");
+    }
+    let audited = &files["audit.jsonl"];
+    for field in ["\"grant_id\":\"run-3.g1\"", "\"policy_version\":\"policy-1\"", "\"shadow\":{\"decision\":\"deny\""] {
+        assert!(audited.contains(field), "{field}");
+    }
+    let key = key();
+    let options = LoadOptions { keys: std::slice::from_ref(&key), ..LoadOptions::default() };
+    let run = imported(&continuation::load(&files["continuation.json"], &options).unwrap());
+    assert_eq!(run.session().map(|session| &**session), Some("talk-7"));
+    let earlier = run.earlier_turns();
+    assert_eq!(earlier[0].arguments.expose(), r#"{"amount":100}"#);
+    assert_eq!(run.snapshot().unwrap().grants, 3);
+    assert!(run.calls()[0].question().unwrap().again);
+    let task = tasks::decode_task(files["task.json"].as_bytes()).unwrap();
+    assert_eq!(task.tool.schema.as_deref(), Some("schema-1"));
+}
+
+#[test]
+fn results_messages_and_pending_calls() {
+    let story = story();
+    let mut made = BTreeMap::from([
+        ("result-rich.json".to_owned(), result_to_text(&rich_result())),
+        ("result-error.json".to_owned(), result_to_text(&ToolResult::error("no"))),
+        ("result-halt.json".to_owned(), result_to_text(&ToolResult::halt("stop"))),
+    ]);
+    for (index, message) in story.for_people.messages().iter().enumerate() {
+        made.insert(format!("message-{index}.json"), canonical_value(&message_to_json(message)));
+    }
+    let workers = worker_story();
+    let runs = [
+        ("people", &story.for_people),
+        ("results", &story.for_results),
+        ("doubt", &story.in_doubt),
+        ("out", &workers.out),
+        ("lost", &workers.lost),
+    ];
+    for (name, run) in runs {
+        let shown: Vec<_> = pending(run).iter().map(holdpoint_codec::Pending::to_json).collect();
+        made.insert(format!("pending-{name}.json"), canonical_value(&shown.into()));
+    }
+    check("parts", &made);
+    for (name, text) in golden("parts") {
+        if name.starts_with("result") {
+            assert_eq!(result_to_text(&result_from_text(&text).unwrap()), text, "{name}");
+        }
+        if name.starts_with("message") {
+            let message = message_from_json(&serde_json::from_str(&text).unwrap()).unwrap();
+            assert_eq!(canonical_value(&message_to_json(&message)), text, "{name}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A database of each version, as it was made then. They must open for ever; `UPDATE_GOLDEN=1` makes that of this version
+//! anew.
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+use crate::common;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::{START, lease_request, opening, step, stranger, url};
+use holdpoint_core::{
+    CallIndex, CallKey, ContinuationId, PauseNumber, Revision, RunId, Status, Timestamp, ToolName, Turn,
+};
+use holdpoint_store::audit::verify;
+use holdpoint_store::{
+    Fence, GrantOpening, Hold, LeaseState, ManualClock, OwnerId, PruneRequest, RunFilter, SealedRun, Store, TaskChange,
+    TaskFilter, TaskGuard, TaskLease, TaskState, first_link, next_link,
+};
+use holdpoint_store_sqlite::{Migrate, Options, SCHEMA_VERSION, SqliteStore};
+use sqlx::{Connection, Executor};
+
+/// Long enough to be compressed.
+const LONG_BYTES: usize = 10_000;
+
+fn golden(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}.db"))
+}
+
+fn long() -> Vec<u8> {
+    b"a long text ".iter().copied().cycle().take(LONG_BYTES).collect()
+}
+
+fn call(index: u32) -> CallKey {
+    CallKey { run: RunId::new("paused"), turn: Turn(1), index: CallIndex(index) }
+}
+
+async fn open(path: &Path, migrate: Migrate) -> SqliteStore {
+    let clock = Arc::new(ManualClock::new(START.plus_ms(1_000)));
+    let options = Options { migrate, clock: Some(clock), ..Options::default() };
+    SqliteStore::open_with(&url(path), options).await.unwrap()
+}
+
+/// A run that was sealed and pruned and left a grant.
+async fn fill_and_prune(store: &SqliteStore) {
+    let mut gone = step(&[b"ended"], Status::Finished);
+    gone.audit = Some(br#"{"v":1,"entries":[]}"#.to_vec());
+    let grant = GrantOpening { id: "grant".into(), tool: ToolName::new("refund"), until: None, body: b"{}".to_vec() };
+    gone.grants = vec![grant];
+    store.commit(&RunId::new("gone"), Revision(0), gone).await.unwrap();
+    store.seal(None).await.unwrap().unwrap();
+    let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
+    assert_eq!(store.prune(&all).await.unwrap().len(), 1);
+}
+
+/// A run that is over, one that runs, and one that waits, with a task in each state.
+async fn fill(store: &SqliteStore) {
+    let finished = RunId::new("finished");
+    let mut first = step(&[b"started", &long()], Status::Running);
+    first.audit = Some(br#"{"v":1,"entries":[]}"#.to_vec());
+    first.head.tenant = Some("acme".into());
+    first.hold = Some(Hold { owner: OwnerId::new("owner-1"), lease_ms: 30_000 });
+    store.commit(&finished, Revision(0), first).await.unwrap();
+    let mut last = step(&[b"ended"], Status::Finished);
+    last.head.tenant = Some("acme".into());
+    store.commit(&finished, Revision(2), last).await.unwrap();
+
+    let mut held = step(&[b"started"], Status::Running);
+    held.hold = Some(Hold { owner: OwnerId::new("owner-1"), lease_ms: 30_000 });
+    store.commit(&RunId::new("running"), Revision(0), held).await.unwrap();
+
+    let paused = RunId::new("paused");
+    let mut pause = step(&[b"started", b"paused"], Status::AwaitingToolResults);
+    pause.head.continuation = Some(ContinuationId { run: paused.clone(), pause: PauseNumber(1) });
+    pause.head.deadline = Some(START.plus_ms(90_000));
+    pause.tasks = vec![opening(0, b"small"), opening(1, &long()), opening(2, b"left")];
+    store.commit(&paused, Revision(0), pause).await.unwrap();
+    let leased = store.lease(&lease_request(2)).await.unwrap();
+    store.deliver(&leased[0].lease, long()).await.unwrap();
+}
+
+async fn make(path: &Path) {
+    _ = std::fs::remove_file(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // Small pages make a small file.
+    let mut connection = stranger(path).await;
+    connection.execute("PRAGMA page_size = 512; VACUUM").await.unwrap();
+    connection.close().await.unwrap();
+    let store = open(path, Migrate::Auto).await;
+    fill_and_prune(&store).await;
+    fill(&store).await;
+    store.close().await;
+}
+
+/// One test, since it alone may write the golden file: that of this version, never an older one.
+#[tokio::test]
+async fn every_version_opens_and_goes_on() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        make(&golden(SCHEMA_VERSION)).await;
+    }
+    for version in 1..=SCHEMA_VERSION {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("copy.db");
+        std::fs::copy(golden(version), &path).unwrap();
+        let store = open(&path, Migrate::Auto).await;
+        read_runs(&store).await;
+        read_tasks(&store).await;
+        check_chain(&store).await;
+        go_on(&store).await;
+        if version >= 2 {
+            read_sealed(&store).await;
+        }
+        let verified = verify(&store, &mut |_| {}).await.unwrap();
+        assert!(verified.is_whole(), "{:?}", verified.findings);
+        assert_eq!((verified.runs, verified.rows), (3, 1));
+        store.close().await;
+
+        // What was brought up to date is what is made today.
+        let new = folder.path().join("new.db");
+        open(&new, Migrate::Auto).await.close().await;
+        assert_eq!(schema(&path).await, schema(&new).await);
+    }
+}
+
+/// The audit rows of the first version had no links: they get the ones that they would have had.
+async fn check_chain(store: &SqliteStore) {
+    let finished = RunId::new("finished");
+    let audit = store.audit(&finished).await.unwrap();
+    let link = next_link(first_link(&finished, Some("acme")), Revision(2), START, &audit[0].body);
+    assert_eq!(audit[0].link, link);
+    let heads = store.audit_heads(Some("acme"), None, 10).await.unwrap();
+    assert_eq!(heads, [SealedRun { run: finished, revision: Revision(2), link }]);
+}
+
+async fn read_sealed(store: &SqliteStore) {
+    let seals = store.seals(None, 0, 10).await.unwrap();
+    assert_eq!((seals.len(), seals[0].runs[0].run.as_str()), (1, "gone"));
+    let stones = store.tombstones(None, None, 10).await.unwrap();
+    assert_eq!((stones.len(), &stones[0].run, stones[0].seal), (1, &seals[0].runs[0], 1));
+    let grants = store.grants_for(None, &ToolName::new("refund")).await.unwrap();
+    assert_eq!((grants.len(), &*grants[0].id, &*grants[0].body), (1, "grant", &b"{}"[..]));
+}
+
+async fn read_runs(store: &SqliteStore) {
+    let listed = store.list(&RunFilter::default()).await.unwrap();
+    let names: Vec<_> = listed.runs.iter().map(|head| head.run.as_str()).collect();
+    assert_eq!(names, ["paused", "running", "finished"]);
+    let [paused, running, finished] = &listed.runs[..] else { panic!("{listed:?}") };
+    assert_eq!((paused.status, paused.revision), (Status::AwaitingToolResults, Revision(2)));
+    assert_eq!(paused.continuation.as_ref().unwrap().to_string(), "paused.p1");
+    assert_eq!(paused.deadline, Some(START.plus_ms(90_000)));
+    assert_eq!((running.status, running.agent.as_deref()), (Status::Running, Some("support")));
+    assert_eq!((finished.status, finished.tenant.as_deref()), (Status::Finished, Some("acme")));
+
+    let records = store.load(&finished.run, Revision(0)).await.unwrap();
+    let bodies: Vec<Vec<u8>> = records.iter().map(|record| record.body.to_vec()).collect();
+    assert_eq!(bodies, [b"started".to_vec(), long(), b"ended".to_vec()]);
+    assert!(records.iter().all(|record| record.at == START));
+    let audit = store.audit(&finished.run).await.unwrap();
+    assert_eq!(audit.len(), 1);
+    assert_eq!((audit[0].revision, &audit[0].body[..]), (Revision(2), &br#"{"v":1,"entries":[]}"#[..]));
+    assert_eq!(store.due(&["support".into()], START.plus_ms(90_000), 9).await.unwrap(), [RunId::new("paused")]);
+}
+
+async fn read_tasks(store: &SqliteStore) {
+    let tasks = store.tasks(&TaskFilter::default()).await.unwrap().tasks;
+    assert_eq!(tasks.iter().map(|task| task.key.clone()).collect::<Vec<_>>(), [call(0), call(1), call(2)]);
+    assert!(matches!(tasks[0].state, TaskState::Delivered { fence: Fence(1), .. }), "{:?}", tasks[0]);
+    assert!(matches!(tasks[1].state, TaskState::Leased { fence: Fence(1), .. }), "{:?}", tasks[1]);
+    assert!(matches!(tasks[2].state, TaskState::Waiting { .. }), "{:?}", tasks[2]);
+    let delivered = store.delivered(&RunId::new("paused")).await.unwrap();
+    assert_eq!(delivered[0].result.to_vec(), long());
+    assert_eq!(store.arrivals(&["support".into()], 9).await.unwrap(), [RunId::new("paused")]);
+}
+
+async fn go_on(store: &SqliteStore) {
+    let lease = TaskLease { key: call(1), fence: Fence(1) };
+    assert_eq!(store.deliver(&lease, b"done".to_vec()).await.unwrap(), LeaseState::Held);
+    let leased = store.lease(&lease_request(9)).await.unwrap();
+    assert_eq!((leased.len(), &leased[0].body[..]), (1, &b"left"[..]));
+    assert!(leased[0].lease.fence > Fence(1));
+    let mut folded = step(&[b"resumed"], Status::Running);
+    folded.tasks = (0..2)
+        .map(|index| TaskChange::Close { turn: Turn(1), index: CallIndex(index), guard: TaskGuard::Lease(Fence(1)) })
+        .collect();
+    assert_eq!(store.commit(&RunId::new("paused"), Revision(2), folded).await.unwrap(), Revision(3));
+    let owner = Hold { owner: OwnerId::new("owner-1"), lease_ms: 1_000 };
+    assert_eq!(store.renew(&RunId::new("running"), &owner).await.unwrap(), LeaseState::Held);
+}
+
+async fn schema(path: &Path) -> Vec<(String, Option<String>)> {
+    let mut connection = stranger(path).await;
+    let found = sqlx::query_as("SELECT name, sql FROM sqlite_schema ORDER BY name").fetch_all(&mut connection).await;
+    connection.close().await.unwrap();
+    found.unwrap()
+}

@@ -1,0 +1,135 @@
+//! Several stores on one file, as in several processes.
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+use crate::common;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{create, lease_request, open, opening, step};
+use holdpoint_core::{Revision, RunId, Status};
+use holdpoint_store::{ClaimRequest, CommitError, Hold, LeaseState, OwnerId, Store, Topic};
+use holdpoint_store_sqlite::SqliteStore;
+use tokio::time::timeout;
+
+/// How long something that must happen may take. Only a broken store lets it pass.
+const PATIENCE: Duration = Duration::from_secs(20);
+const STORES: usize = 3;
+
+async fn stores(path: &Path) -> Vec<Arc<SqliteStore>> {
+    let mut stores = Vec::new();
+    for _ in 0..STORES {
+        stores.push(Arc::new(open(path).await));
+    }
+    stores
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn racing_commits_make_one_history() {
+    const REVISIONS: u64 = 30;
+    let folder = tempfile::tempdir().unwrap();
+    let stores = stores(&folder.path().join("runs.db")).await;
+    let run = RunId::new("raced");
+    let mut racers = Vec::new();
+    for (number, store) in stores.iter().enumerate() {
+        let (store, run) = (Arc::clone(store), run.clone());
+        racers.push(tokio::spawn(async move {
+            let (mut at, mut won) = (Revision(0), Vec::new());
+            while at.0 < REVISIONS {
+                let name = format!("{number}:{at}");
+                match store.commit(&run, at, step(&[name.as_bytes()], Status::Running)).await {
+                    Ok(next) => {
+                        won.push((next, name));
+                        at = next;
+                    }
+                    Err(CommitError::Stale { current }) => at = current,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            won
+        }));
+    }
+    let mut won = Vec::new();
+    for racer in racers {
+        won.extend(racer.await.unwrap());
+    }
+    won.sort();
+    let records = stores[0].load(&run, Revision(0)).await.unwrap();
+    let stored: Vec<_> =
+        records.iter().map(|record| (record.seq, String::from_utf8(record.body.to_vec()).unwrap())).collect();
+    assert_eq!(stored, won);
+    assert_eq!(stored.len() as u64, REVISIONS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn racing_leases_and_claims_give_each_thing_once() {
+    const THINGS: u32 = 60;
+    let folder = tempfile::tempdir().unwrap();
+    let stores = stores(&folder.path().join("runs.db")).await;
+    let mut opened = step(&[b"opened"], Status::AwaitingToolResults);
+    opened.tasks = (0..THINGS).map(|index| opening(index, b"body")).collect();
+    stores[0].commit(&RunId::new("many-tasks"), Revision(0), opened).await.unwrap();
+    for number in 0..THINGS {
+        create(&*stores[0], &format!("orphan-{number}"), Status::Running).await;
+    }
+    let mut takers = Vec::new();
+    for store in &stores {
+        let store = Arc::clone(store);
+        takers.push(tokio::spawn(async move {
+            let (mut tasks, mut runs) = (Vec::new(), Vec::new());
+            let hold = Hold { owner: OwnerId::unique(), lease_ms: 60_000 };
+            let request = ClaimRequest { hold, agents: vec!["support".into()], limit: 3 };
+            loop {
+                let leased = store.lease(&lease_request(2)).await.unwrap();
+                let claimed = store.claim(&request).await.unwrap();
+                if leased.is_empty() && claimed.is_empty() {
+                    return (tasks, runs);
+                }
+                for task in leased {
+                    assert_eq!(store.deliver(&task.lease, b"done".to_vec()).await.unwrap(), LeaseState::Held);
+                    tasks.push(task.lease);
+                }
+                runs.extend(claimed);
+            }
+        }));
+    }
+    let (mut tasks, mut runs) = (Vec::new(), Vec::new());
+    for taker in takers {
+        let (leased, claimed) = taker.await.unwrap();
+        tasks.extend(leased);
+        runs.extend(claimed);
+    }
+    assert_eq!((tasks.len(), runs.len()), (THINGS as usize, THINGS as usize));
+    assert_eq!(tasks.iter().map(|lease| lease.key.clone()).collect::<HashSet<_>>().len(), tasks.len());
+    assert_eq!(runs.iter().collect::<HashSet<_>>().len(), runs.len());
+    assert_eq!(stores[1].delivered(&RunId::new("many-tasks")).await.unwrap().len(), tasks.len());
+}
+
+#[tokio::test]
+async fn who_waits_hears_of_what_another_process_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let stores = stores(&folder.path().join("runs.db")).await;
+    create(&*stores[0], "run", Status::Running).await;
+    let run = RunId::new("run");
+    let (waiting, watched) = (Arc::clone(&stores[0]), run.clone());
+    let waiter = tokio::spawn(async move { waiting.changed(&watched, Revision(1)).await });
+    let mut tasks = stores[0].watch(Topic::Tasks);
+    let mut runs = stores[0].watch(Topic::Runs);
+    tokio::task::yield_now().await;
+
+    let mut opened = step(&[b"next"], Status::AwaitingToolResults);
+    opened.tasks = vec![opening(0, b"body")];
+    stores[1].commit(&run, Revision(1), opened).await.unwrap();
+    assert_eq!(timeout(PATIENCE, waiter).await.unwrap().unwrap().unwrap(), Revision(2));
+    timeout(PATIENCE, tasks.changed()).await.unwrap().unwrap();
+    timeout(PATIENCE, runs.changed()).await.unwrap().unwrap();
+
+    // And again, once nobody has waited for a while.
+    drop((tasks, runs));
+    let (waiting, watched) = (Arc::clone(&stores[0]), run.clone());
+    let waiter = tokio::spawn(async move { waiting.changed(&watched, Revision(2)).await });
+    stores[1].commit(&run, Revision(2), step(&[b"more"], Status::Finished)).await.unwrap();
+    assert_eq!(timeout(PATIENCE, waiter).await.unwrap().unwrap().unwrap(), Revision(3));
+}

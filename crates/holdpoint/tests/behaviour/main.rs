@@ -1,0 +1,33 @@
+//! What the entry points, the driver and the parts they are given do together. One program, so that it is linked once.
+#![allow(clippy::unwrap_used, reason = "the whole program is a test, its helpers included")]
+
+mod agentdojo;
+mod agents;
+mod asking;
+mod blocking;
+mod callbacks;
+mod cancelling;
+mod changed_tools;
+mod common;
+mod contexts;
+mod crashes;
+mod declared_tools;
+mod entry_points;
+mod executors;
+mod grants;
+mod half_messages;
+mod history_rules;
+mod keepers;
+mod models;
+mod payloads;
+mod properties;
+mod ready_made_hooks;
+mod real_llm;
+mod receipts;
+mod retrying;
+mod sealing;
+mod sessions;
+mod spelling;
+mod streaming;
+mod taking_over;
+mod workers;

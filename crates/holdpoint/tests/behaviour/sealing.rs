@@ -1,0 +1,172 @@
+//! The keeper seals the audit log, and whoever verifies it finds it whole.
+
+use crate::common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use common::{Counter, PATIENCE, by_name, echo};
+use holdpoint::model::{ScriptedModel, ScriptedReply};
+use holdpoint::store::audit::verify;
+use holdpoint::store::{MemoryStore, Seal, Store, StoreError, StoreFault, StoreLayer, Unsealed};
+use holdpoint::{Actor, Agent, Keeper, RunId, RunRequest, open_store};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const SOON: Duration = Duration::from_millis(20);
+/// Longer than any test takes.
+const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn agent(store: &Arc<dyn Store>) -> Agent {
+    let replies = (0..40).flat_map(|_| [ScriptedReply::call("w", "work", "{}"), ScriptedReply::text("done")]);
+    let builder = Agent::builder().model(ScriptedModel::new(replies.collect())).policy(by_name());
+    builder.tool(echo("work", &Counter::default())).store(Arc::clone(store)).build().unwrap()
+}
+
+async fn run_of(agent: &Agent, tenant: Option<&str>) -> RunId {
+    let actor = Actor { tenant: tenant.map(Into::into), ..Actor::default() };
+    agent.chat(RunRequest::new("go").by(actor)).await.unwrap().run_id().clone()
+}
+
+fn keep(agent: &Agent, change: impl FnOnce(Keeper) -> Keeper) -> (CancellationToken, JoinHandle<()>) {
+    let stop = CancellationToken::new();
+    let keeper = change(Keeper::new(agent.runner()).poll(SOON));
+    (stop.clone(), tokio::spawn(keeper.run(stop)))
+}
+
+async fn stopped((stop, keeper): (CancellationToken, JoinHandle<()>)) {
+    stop.cancel();
+    tokio::time::timeout(PATIENCE, keeper).await.expect("it stops").unwrap();
+}
+
+async fn until_sealed(store: &Arc<dyn Store>) {
+    let waiting = async {
+        while !store.unsealed().await.unwrap().is_empty() {
+            // tidy: sleeps because nothing tells that a seal was made
+            tokio::time::sleep(SOON / 4).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it is sealed");
+}
+
+/// The runs that seals of a tenant name, each as often as it is named.
+async fn sealed(store: &Arc<dyn Store>, tenant: Option<&str>) -> Vec<RunId> {
+    let seals = store.seals(tenant, 0, usize::MAX).await.unwrap();
+    seals.into_iter().flat_map(|seal| seal.runs).map(|sealed| sealed.run).collect()
+}
+
+async fn expect_whole(store: &Arc<dyn Store>) {
+    assert_eq!(verify(&**store, &mut |_| {}).await.unwrap().findings, []);
+}
+
+#[tokio::test]
+async fn a_keeper_seals_what_moved_of_every_tenant() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let agent = agent(&store);
+    let keeper = keep(&agent, |keeper| keeper.seal_every(SOON));
+    let acme = run_of(&agent, Some("acme")).await;
+    let nobody = run_of(&agent, None).await;
+    until_sealed(&store).await;
+    assert_eq!(sealed(&store, Some("acme")).await.last(), Some(&acme));
+    assert_eq!(sealed(&store, None).await.last(), Some(&nobody));
+    stopped(keeper).await;
+    expect_whole(&store).await;
+}
+
+#[tokio::test]
+async fn a_keeper_seals_what_is_left_when_it_stops() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let agent = agent(&store);
+    run_of(&agent, Some("acme")).await;
+    let keeper = keep(&agent, |keeper| keeper.seal_every(NEVER));
+    until_sealed(&store).await;
+    let late = run_of(&agent, Some("acme")).await;
+    assert!(!sealed(&store, Some("acme")).await.contains(&late), "it is not yet time");
+    stopped(keeper).await;
+    assert!(sealed(&store, Some("acme")).await.contains(&late));
+    expect_whole(&store).await;
+}
+
+#[tokio::test]
+async fn keepers_of_several_processes_make_one_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("runs.db").display());
+    let mut keepers = Vec::new();
+    for _ in 0..3 {
+        let agent = agent(&open_store(&url).await.unwrap());
+        keepers.push(keep(&agent, |keeper| keeper.seal_every(SOON)));
+    }
+    let store = open_store(&url).await.unwrap();
+    let agent = agent(&store);
+    let mut runs = Vec::new();
+    for number in 0..20 {
+        runs.push(run_of(&agent, (number % 2 == 0).then_some("acme")).await);
+    }
+    until_sealed(&store).await;
+    for keeper in keepers {
+        stopped(keeper).await;
+    }
+    let (acme, nobody) = (sealed(&store, Some("acme")).await, sealed(&store, None).await);
+    assert!(runs.iter().all(|run| acme.contains(run) || nobody.contains(run)));
+    expect_whole(&store).await;
+}
+
+#[tokio::test]
+async fn a_tenant_that_somebody_sealed_just_now_is_left_alone() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let agent = agent(&store);
+    run_of(&agent, None).await;
+    store.seal(None).await.unwrap().unwrap();
+    run_of(&agent, None).await;
+    let stop = CancellationToken::new();
+    let looking = Keeper::new(agent.runner()).poll(SOON).seal_every(NEVER).run(stop.clone());
+    // Dropped, so that it does not seal at its end.
+    let _ = tokio::time::timeout(SOON * 3, looking).await;
+    assert_eq!(store.seals(None, 0, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_keeper_that_is_told_not_to_seal_does_not() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let agent = agent(&store);
+    run_of(&agent, None).await;
+    stopped(keep(&agent, Keeper::seal_never)).await;
+    assert_eq!(store.seals(None, 0, 10).await.unwrap(), []);
+}
+
+/// Cannot be sealed the first few times.
+struct Unsealable {
+    inner: MemoryStore,
+    failures: AtomicU32,
+}
+
+#[async_trait::async_trait]
+impl StoreLayer for Unsealable {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
+    }
+
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        self.inner.unsealed().await
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        let left = self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        match left {
+            Ok(_) => Err(StoreError::fault(StoreFault::Unavailable, "seal", "the line is down")),
+            Err(_) => self.inner.seal(tenant).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_was_out_of_reach_is_sealed_afterwards() {
+    let store: Arc<dyn Store> = Arc::new(Unsealable { inner: MemoryStore::new(), failures: AtomicU32::new(3) });
+    let agent = agent(&store);
+    run_of(&agent, Some("acme")).await;
+    let keeper = keep(&agent, |keeper| keeper.seal_every(SOON));
+    until_sealed(&store).await;
+    stopped(keeper).await;
+    expect_whole(&store).await;
+}
