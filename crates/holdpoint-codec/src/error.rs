@@ -70,6 +70,8 @@ pub enum Document {
     Audit,
     /// A grant as it is stored.
     Grant,
+    /// A question as it is stored, or what was said to it.
+    Question,
     /// The result of a call.
     Result,
     /// A message of a conversation.
@@ -97,9 +99,12 @@ impl CodecError {
                 Document::Continuation | Document::Tasks => Code::InvalidContinuation,
                 Document::Result => Code::InvalidResult,
                 // Nobody but the store hands in these, and a conversation is part of a configuration.
-                Document::Event | Document::StoredTask | Document::Delivery | Document::Audit | Document::Grant => {
-                    Code::StoreFailed
-                }
+                Document::Event
+                | Document::StoredTask
+                | Document::Delivery
+                | Document::Audit
+                | Document::Grant
+                | Document::Question => Code::StoreFailed,
                 Document::Message => Code::InvalidConfig,
             },
             CodecError::ContextValueTooLarge { .. } => Code::ContextValueTooLarge,
@@ -127,6 +132,7 @@ impl std::fmt::Display for Document {
             Document::Delivery => "stored delivery",
             Document::Audit => "audit entry",
             Document::Grant => "stored grant",
+            Document::Question => "stored question",
             Document::Result => "result",
             Document::Message => "message",
         })

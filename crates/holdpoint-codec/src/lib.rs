@@ -13,11 +13,13 @@ mod event;
 mod grant;
 mod message;
 mod pending;
+mod question;
 mod read;
 pub mod receipt;
 mod render;
 mod result;
 mod schema;
+mod shown;
 mod signing;
 pub mod tasks;
 mod wire;
@@ -30,11 +32,17 @@ pub use context::Context;
 pub use error::{CodecError, Document, SignatureProblem};
 pub use event::{decode_event, encode_event};
 pub use grant::{RememberRequest, decode_grant, encode_grant, grant_to_json};
-pub use message::{message_from_json, message_to_json};
+pub use message::{message_from_json, message_shown, message_to_json};
 pub use pending::{Pending, pending};
+pub use question::{
+    QuestionNote, StoredQuestion, decode_question, decode_question_note, encode_question, encode_question_note,
+};
 pub use render::{Narrator, render_event};
-pub use result::{result_from_json, result_from_short, result_from_text, result_to_json, result_to_text};
+pub use result::{
+    result_from_json, result_from_short, result_from_short_text, result_from_text, result_to_json, result_to_text,
+};
 pub use schema::schema_id;
+pub use shown::Shown;
 pub use signing::{LoadOptions, Migrate, SigningKey, Trust, Unsigned};
 
 /// Lower-case hexadecimal digits.

@@ -4,9 +4,14 @@ use holdpoint_core::Message;
 use serde_json::Value;
 
 use crate::wire::{MessageWire, Wire, to_value};
-use crate::{CodecError, Document};
+use crate::{CodecError, Document, Shown};
 
-/// The JSON of a message.
+/// The JSON of a message, exactly.
+pub fn message_shown(message: &Message) -> Shown {
+    Shown::of(&MessageWire::of(message))
+}
+
+/// The JSON of a message as a value. An integer of more than 64 bits is only near to what it was.
 pub fn message_to_json(message: &Message) -> Value {
     to_value(&MessageWire::of(message))
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, Doubt, Evidence, FourEyes,
-    IdempotencyKey, Outcome, PauseReason, RequestedName, Run, RunId, Source, Timestamp, ToolName, ToolResult, Turn,
+    IdempotencyKey, Outcome, PauseReason, RequestedName, Run, RunId, Source, Terms, Timestamp, ToolName, ToolResult,
+    Turn,
 };
 use serde_json::{Value, json};
 
+use crate::Shown;
 use crate::arguments::{arguments_summary, idempotency_key};
-use crate::result_to_json;
+use crate::result::result_shown;
 use crate::wire::{Moment, PendingWire, to_value};
 
 /// One call that a pause waits for.
@@ -60,33 +62,40 @@ impl Pending {
         self.arguments.digest()
     }
 
+    /// Whether this person may answer the question about a run that somebody started.
+    pub fn admits(&self, actor: &Actor, requester: &Actor) -> bool {
+        let terms = Terms { approvers: self.approvers.clone(), four_eyes: self.four_eyes, ..Terms::default() };
+        terms.admit(actor, requester)
+    }
+
     /// Whether nobody knows if the call took effect.
     pub fn is_uncertain(&self) -> bool {
         self.doubt.is_some()
     }
 
     /// Its stable JSON form. Holds the raw arguments: data, not for logs.
-    pub fn to_json(&self) -> Value {
-        let mut shown = to_value(&PendingWire::of(self, &Kept::default()));
-        if let Value::Object(members) = &mut shown {
-            members.remove("decision");
-            members.remove("result");
-            // A payload has what came too late with the state of the call, once.
-            if let (Some(doubt), Some(Value::Object(shown))) = (&self.doubt, members.get_mut("doubt")) {
-                shown.insert("evidence".into(), doubt.evidence.iter().map(evidence_json).collect());
-            }
+    pub fn shown(&self) -> Shown {
+        let mut shown = Shown::of(&PendingWire::of(self, &Kept::default()));
+        shown.take("decision");
+        shown.take("result");
+        // A payload has what came too late with the state of the call, once.
+        if let (Some(doubt), Some(known)) = (&self.doubt, shown.take("doubt")) {
+            let evidence: Vec<Shown> = doubt.evidence.iter().map(evidence_shown).collect();
+            shown.set("doubt", &Shown::of(&known).with("evidence", &evidence));
         }
         shown
     }
+
+    /// [`Pending::shown`] as a value. An integer of more than 64 bits is only near to what it was.
+    pub fn to_json(&self) -> Value {
+        self.shown().to_value()
+    }
 }
 
-fn evidence_json(evidence: &Evidence) -> Value {
-    json!({
-        "attempt": evidence.attempt.0,
-        "worker": &*evidence.worker,
-        "at": to_value(&Moment(evidence.at)),
-        "result": result_to_json(&evidence.result),
-    })
+fn evidence_shown(evidence: &Evidence) -> Shown {
+    let Evidence { attempt, worker, at, result, .. } = evidence;
+    let about = json!({"attempt": attempt.0, "worker": &**worker, "at": to_value(&Moment(*at))});
+    Shown::of(&about).with("result", &result_shown(result))
 }
 
 /// What a paused run still waits for, in call order. Nothing for a run that is not paused.

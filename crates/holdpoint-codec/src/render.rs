@@ -4,11 +4,12 @@ use holdpoint_core::{
     Answer, Call, CallAnswered, CallIndex, Completeness, ContinuationId, Event, MessageCompleted, PauseNumber,
     PauseReason, Revision, Run, Settlement, Usage,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::pending::{Pending, pending_for};
-use crate::wire::{ActorWire, DecisionWire, MessageWire, Moment, Wire, to_value};
-use crate::{Context, grant_to_json, result_to_json};
+use crate::result::result_shown;
+use crate::wire::{ActorWire, DecisionWire, Json, Moment, Wire, to_value};
+use crate::{Context, Shown, grant_to_json, message_shown};
 
 /// Follows a run and tells its events as they are shown. Needed where a run may be ahead of the event that is told.
 #[derive(Clone, Debug)]
@@ -28,37 +29,44 @@ impl Narrator {
     }
 
     /// Follows one event and tells it.
-    pub fn tell(&mut self, event: &Event) -> Value {
+    pub fn tell(&mut self, event: &Event) -> Shown {
         self.run.apply(event);
         render_event(event, self.run.revision(), &self.run)
     }
 }
 
 /// The public form of an event. `seq` is its number, `run` the run right after it.
-pub fn render_event(event: &Event, seq: Revision, run: &Run) -> Value {
-    let mut shown = Map::new();
-    shown.insert("seq".into(), seq.0.into());
-    shown.insert("event".into(), event.name().into());
-    shown.insert("run_id".into(), run.id().as_str().into());
-    let fields = match fields(event, run) {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
+pub fn render_event(event: &Event, seq: Revision, run: &Run) -> Shown {
+    let mut shown = Shown::default().with("seq", &seq.0).with("event", event.name()).with("run_id", run.id().as_str());
+    shown.extend(fields(event, run));
     // Nobody came before the first pause of a turn, and saying so is part of the form; other absent things are absent.
-    shown.extend(fields.into_iter().filter(|(name, value)| !value.is_null() || name == "parent_continuation_id"));
-    Value::Object(shown)
+    shown.retain(|name, raw| raw.get() != "null" || name == "parent_continuation_id");
+    shown
 }
 
-fn fields(event: &Event, run: &Run) -> Value {
+fn fields(event: &Event, run: &Run) -> Shown {
     match event {
-        Event::RunStarted(started) => json!({
+        Event::RunStarted(started) => Shown::of(&json!({
             "agent": started.agent.as_deref(),
             "model": started.model.as_deref(),
             "actor": actor(&started.actor),
             "at": moment(started.at),
             "context": Context::from_stored(&started.context).attributes(),
-            "messages": started.messages.iter().map(|message| to_value(&MessageWire::of(message))).collect::<Vec<_>>(),
-        }),
+        }))
+        .with("messages", &started.messages.iter().map(|message| message_shown(message)).collect::<Vec<_>>()),
+        Event::MessageCompleted(completed) => message_fields(completed, run),
+        Event::AuthorizationRequired { pause } => required(run, *pause, PauseReason::AwaitingToolConfirmation),
+        Event::ExecutionRequired { pause } => required(run, *pause, PauseReason::AwaitingToolResults),
+        _ => match plain_fields(event, run) {
+            Value::Null => call_fields(event, run),
+            fields => Shown::of(&fields),
+        },
+    }
+}
+
+/// The events about the run itself.
+fn plain_fields(event: &Event, run: &Run) -> Value {
+    match event {
         Event::Imported(snapshot) => json!({
             "turn": snapshot.turn.0,
             "reason": snapshot.reason.as_str(),
@@ -68,7 +76,6 @@ fn fields(event: &Event, run: &Run) -> Value {
         Event::TurnEnded { turn, completeness } => {
             json!({"turn": turn.0, "complete": *completeness == Completeness::Complete})
         }
-        Event::MessageCompleted(completed) => message_fields(completed, run),
         Event::FinalAnswerAsked => json!({"turn": run.turn().0}),
         Event::Failed { failure, detail } => json!({"reason": failure.as_str(), "detail": &**detail}),
         Event::Cancelled { actor: by, reason } => json!({"actor": actor(by), "reason": reason.as_deref()}),
@@ -81,8 +88,6 @@ fn fields(event: &Event, run: &Run) -> Value {
         Event::GrantRevoked { grant, actor: by, at } => {
             json!({"grant_id": grant.as_str(), "actor": actor(by), "at": moment(*at)})
         }
-        Event::AuthorizationRequired { pause } => required(run, *pause, PauseReason::AwaitingToolConfirmation),
-        Event::ExecutionRequired { pause } => required(run, *pause, PauseReason::AwaitingToolResults),
         Event::Paused { reason } => json!({
             "reason": reason.as_str(),
             "turn": run.turn().0,
@@ -95,13 +100,13 @@ fn fields(event: &Event, run: &Run) -> Value {
             "continuation_id": continuation(run, *pause),
             "batch_id": run.batch().to_string(),
         }),
-        _ => call_fields(event, run),
+        _ => Value::Null,
     }
 }
 
 /// The events about one call.
-fn call_fields(event: &Event, run: &Run) -> Value {
-    let about = |index: &CallIndex, more: Value| about_call(run, *index, more);
+fn call_fields(event: &Event, run: &Run) -> Shown {
+    let about = |index: &CallIndex, more: Value| about_call(run, *index, Shown::of(&more));
     match event {
         Event::CallDecided { call, stage, decision, shadow, at } => about(
             call,
@@ -115,7 +120,7 @@ fn call_fields(event: &Event, run: &Run) -> Value {
             about(call, json!({"grant_id": grant.as_str(), "actor": actor(by), "at": moment(*at)}))
         }
         Event::ToolChanged { call, .. } => about(call, Value::Null),
-        Event::CallAnswered(answered) => about(&answered.call, answer_fields(answered)),
+        Event::CallAnswered(answered) => about_call(run, answered.call, answer_fields(answered)),
         Event::CallExpired { call } | Event::CallRequeued { call } => about(call, Value::Null),
         Event::CallDoubted { call, cause, .. } => about(call, json!({"cause": cause.as_str()})),
         Event::ToolStarted { call, attempt, at } => about(call, json!({"attempt": attempt.0, "at": moment(*at)})),
@@ -125,90 +130,86 @@ fn call_fields(event: &Event, run: &Run) -> Value {
         Event::TaskTaken { call, attempt, worker, at } => {
             about(call, json!({"attempt": attempt.0, "worker": &**worker, "at": moment(*at)}))
         }
-        Event::EvidenceGiven { call, attempt, worker, result, at } => about(
-            call,
-            json!({
-                "attempt": attempt.0, "worker": &**worker, "at": moment(*at), "result": result_to_json(result),
-            }),
-        ),
+        Event::EvidenceGiven { call, attempt, worker, result, at } => {
+            about(call, json!({"attempt": attempt.0, "worker": &**worker, "at": moment(*at)}))
+                .with("result", &result_shown(result))
+        }
         Event::ToolEnded { call, settlement } => {
             let attempt = run.call(*call).map(|call| call.attempts.0);
-            about(call, settlement_fields(settlement, attempt))
+            about_call(run, *call, settlement_fields(settlement, attempt))
         }
         Event::HookFailed { call, detail } => about(call, json!({"detail": &**detail})),
-        _ => Value::Null,
+        _ => Shown::default(),
     }
 }
 
 /// Which call it is: the turn and the index are our key, the rest is for people.
-fn about_call(run: &Run, index: CallIndex, more: Value) -> Value {
+fn about_call(run: &Run, index: CallIndex, more: Shown) -> Shown {
     let call: Option<&Call> = run.call(index);
-    let mut shown = json!({
+    let mut shown = Shown::of(&json!({
         "turn": run.turn().0,
         "index": index.0,
         "call_id": call.map(|call| call.id.as_str()),
         "name": call.map(|call| call.name.as_str()),
         "tool": call.and_then(|call| Some(call.tool.as_ref()?.name.as_str())),
-    });
-    if let (Value::Object(shown), Value::Object(more)) = (&mut shown, more) {
-        shown.extend(more);
-    }
+    }));
+    shown.extend(more);
     shown
 }
 
-fn settlement_fields(settlement: &Settlement, attempt: Option<u32>) -> Value {
-    json!({
+fn settlement_fields(settlement: &Settlement, attempt: Option<u32>) -> Shown {
+    Shown::of(&json!({
         "outcome": settlement.outcome.as_str(),
         "error": settlement.result.is_error(),
         "code": settlement.code.map(holdpoint_core::Code::as_str),
         "source": settlement.source.map(holdpoint_core::Source::as_str),
-        "result": result_to_json(&settlement.result),
         "latency_us": settlement.latency_us,
         "attempt": attempt,
-    })
+    }))
+    .with("result", &result_shown(&settlement.result))
 }
 
-fn answer_fields(answered: &CallAnswered) -> Value {
-    let (decision, reason, result) = match &answered.answer {
-        Answer::Approve | Answer::ApproveEdited(_) => ("allow", None, None),
-        Answer::Refuse { reason } => ("deny", reason.as_deref(), None),
-        Answer::Supply(result) => ("answer", None, Some(result)),
-        Answer::Happened(result) => ("happened", None, Some(result)),
+fn answer_fields(answered: &CallAnswered) -> Shown {
+    let (decision, result) = match &answered.answer {
+        Answer::Approve | Answer::ApproveEdited(_) => ("allow", None),
+        Answer::Refuse { .. } => ("deny", None),
+        Answer::Supply(result) => ("answer", Some(result)),
+        Answer::Happened(result) => ("happened", Some(result)),
     };
     let edited = match &answered.answer {
-        Answer::ApproveEdited(arguments) => serde_json::from_str(arguments.expose()).ok(),
-        _ => None::<Value>,
+        Answer::ApproveEdited(arguments) => Some(Json::new(arguments.expose())),
+        _ => None,
     };
-    json!({
+    Shown::of(&json!({
         "decision": decision,
-        "reason": reason,
-        "result": result.map(|result| result_to_json(result)),
-        "arguments": edited,
+        "reason": answered.why().map(|reason| &**reason),
         "digest": answered.digest.map(|digest| digest.to_string()),
         "actor": actor(&answered.actor),
         "at": moment(answered.at),
-    })
+    }))
+    .with("result", &result.map(|result| result_shown(result)))
+    .with("arguments", &edited)
 }
 
 /// Dropped calls are not shown.
-fn message_fields(completed: &MessageCompleted, run: &Run) -> Value {
-    json!({
+fn message_fields(completed: &MessageCompleted, run: &Run) -> Shown {
+    Shown::of(&json!({
         "turn": run.turn().0,
-        "message": to_value(&MessageWire::of(&completed.message)),
         "usage": usage(completed.usage),
         "stop": completed.stop.as_str(),
         "latency_us": completed.latency_us,
-    })
+    }))
+    .with("message", &message_shown(&completed.message))
 }
 
-fn required(run: &Run, pause: PauseNumber, reason: PauseReason) -> Value {
-    json!({
+fn required(run: &Run, pause: PauseNumber, reason: PauseReason) -> Shown {
+    Shown::of(&json!({
         "turn": run.turn().0,
         "continuation_id": continuation(run, pause),
         "parent_continuation_id": run.parent_continuation().map(|id| id.to_string()),
         "batch_id": run.batch().to_string(),
-        "pending": pending_for(run, reason).iter().map(Pending::to_json).collect::<Vec<_>>(),
-    })
+    }))
+    .with("pending", &pending_for(run, reason).iter().map(Pending::shown).collect::<Vec<_>>())
 }
 
 fn continuation(run: &Run, pause: PauseNumber) -> String {

@@ -2,11 +2,12 @@
 
 use holdpoint_core::{Block, JsonText, ResultKind, ToolResult};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::read::{Read, Versioned, read_json};
 use crate::wire::{BlockWire, Fault, Members, Wire, all_core, all_of, is_default, kind_core, to_value};
-use crate::{CodecError, Document, canonical_json};
+use crate::{CodecError, Document, Shown, canonical_json};
 
 /// The version of results.
 const VERSION: u32 = 1;
@@ -64,9 +65,14 @@ pub fn result_from_text(text: &str) -> Result<ToolResult, CodecError> {
     document.core().map_err(|fault| CodecError::invalid(Document::Result, fault.0))
 }
 
-/// The versioned JSON of a result, as a value.
+/// The versioned JSON of a result, as a value. An integer of more than 64 bits is only near to what it was.
 pub fn result_to_json(result: &ToolResult) -> Value {
     to_value(&ResultDocument::of(result))
+}
+
+/// The versioned JSON of a result, exactly.
+pub(crate) fn result_shown(result: &ToolResult) -> Shown {
+    Shown::of(&ResultDocument::of(result))
 }
 
 /// Reads the versioned JSON of a result.
@@ -82,37 +88,38 @@ pub fn result_from_json(value: &Value) -> Result<ToolResult, CodecError> {
 /// # Errors
 /// When it is anything else, `null` included.
 pub fn result_from_short(value: &Value) -> Result<ToolResult, CodecError> {
+    result_from_short_text(&value.to_string())
+}
+
+/// As [`result_from_short`], from the text itself: no number loses a digit.
+///
+/// # Errors
+/// When it is anything else, `null` included.
+pub fn result_from_short_text(text: &str) -> Result<ToolResult, CodecError> {
     let invalid = |field: &str| CodecError::invalid(Document::Result, field);
-    let members = value.as_object().ok_or_else(|| invalid(""))?;
-    if members.contains_key(READ.version_field) {
-        return result_from_json(value);
+    let members: Shown = serde_json::from_str(text).map_err(|_| invalid(""))?;
+    if members.raw(READ.version_field).is_some() {
+        return result_from_text(text);
     }
-    let (name, given) = only(members).ok_or_else(|| invalid(""))?;
-    match (name, given) {
-        ("text", Value::String(text)) => Ok(ToolResult::success(text.as_str())),
-        ("error", Value::String(text)) => Ok(ToolResult::error(text.as_str())),
-        ("json", given) => {
+    let (name, given) = members.only().ok_or_else(|| invalid(""))?;
+    let spoken = || serde_json::from_str::<String>(given).map_err(|_| invalid(name));
+    match name {
+        "text" => Ok(ToolResult::success(spoken()?)),
+        "error" => Ok(ToolResult::error(spoken()?)),
+        "json" => {
             // What is nested too deeply could be written and never be read again.
-            let text = canonical_json(&given.to_string()).map_err(|_| invalid(name))?;
+            let text = canonical_json(given).map_err(|_| invalid(name))?;
             Ok(ToolResult::from_blocks(vec![Block::Json(JsonText::new(text))]))
         }
-        ("content", Value::Array(items)) => {
+        "content" => {
+            let items: Vec<&RawValue> = serde_json::from_str(given).map_err(|_| invalid(name))?;
             let blocks = items.iter().enumerate().map(|(index, item)| {
-                let block = BlockWire::deserialize(item).ok().and_then(|block| block.core().ok());
+                let block: Option<BlockWire> = serde_json::from_str(item.get()).ok();
+                let block = block.and_then(|block| block.core().ok());
                 block.ok_or_else(|| invalid(&format!("content[{index}]")))
             });
             Ok(ToolResult::from_blocks(blocks.collect::<Result<_, _>>()?))
         }
-        ("text" | "error" | "content", _) => Err(invalid(name)),
         _ => Err(invalid("")),
-    }
-}
-
-/// The only member of an object.
-fn only(members: &Map<String, Value>) -> Option<(&str, &Value)> {
-    let mut members = members.iter();
-    match (members.next(), members.next()) {
-        (Some((name, value)), None) => Some((name, value)),
-        _ => None,
     }
 }

@@ -12,8 +12,7 @@ use serde_json::Value;
 use crate::pending::{Pending, pending_for};
 use crate::receipt::ReceiptMaker;
 use crate::signing::sign;
-use crate::wire::to_value;
-use crate::{CodecError, Context, Document, LoadOptions, SigningKey, Trust};
+use crate::{CodecError, Context, Document, LoadOptions, Shown, SigningKey, Trust};
 
 mod stored;
 mod wire;
@@ -68,8 +67,13 @@ pub struct Task {
 
 impl Task {
     /// The stable JSON form of one task. Holds the raw arguments: data, not for logs.
+    pub fn shown(&self) -> Shown {
+        Shown::of(&TaskWire::of(self))
+    }
+
+    /// [`Task::shown`] as a value. An integer of more than 64 bits is only near to what it was.
     pub fn to_json(&self) -> Value {
-        to_value(&TaskWire::of(self))
+        self.shown().to_value()
     }
 }
 

@@ -68,6 +68,7 @@ impl Run {
         self.model = started.model.clone();
         self.actor = started.actor.clone();
         self.session = started.session.clone();
+        self.trace = started.trace.clone();
         self.created_at = started.at;
         self.messages = started.messages.clone();
         self.history_len = u32::try_from(started.messages.len()).unwrap_or(u32::MAX);

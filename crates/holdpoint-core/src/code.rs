@@ -137,6 +137,8 @@ codes! {
     StoreSchemaNewer = "store_schema_newer",
     /// An older version made the database.
     StoreSchemaOlder = "store_schema_older",
+    /// Another key signs for the database.
+    StoreOtherKey = "store_other_key",
     /// Used outside an async runtime.
     NoRuntime = "no_runtime",
     /// A run id that exists already.

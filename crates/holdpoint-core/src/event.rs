@@ -227,6 +227,8 @@ pub struct RunStarted {
     pub actor: Actor,
     /// The session that it belongs to.
     pub session: Option<Arc<str>>,
+    /// The trace of whoever started it, as W3C `traceparent`.
+    pub trace: Option<Arc<str>>,
     /// When.
     pub at: Timestamp,
 }
@@ -280,8 +282,22 @@ pub struct CallAnswered {
     pub digest: Option<Digest>,
     /// What policy said about edited arguments.
     pub decision: Option<Decision>,
+    /// Why, if they said so. That of a refusal is in the answer.
+    pub reason: Option<Arc<str>>,
     /// When.
     pub at: Timestamp,
+}
+
+impl CallAnswered {
+    /// Why they said it, if they said so.
+    pub fn why(&self) -> Option<&Arc<str>> {
+        match &self.answer {
+            Answer::Refuse { reason } => reason.as_ref().or(self.reason.as_ref()),
+            Answer::Approve | Answer::ApproveEdited(_) | Answer::Supply(_) | Answer::Happened(_) => {
+                self.reason.as_ref()
+            }
+        }
+    }
 }
 
 /// When a policy was asked.

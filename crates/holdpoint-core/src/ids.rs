@@ -180,6 +180,12 @@ impl fmt::Display for BatchId {
     }
 }
 
+impl fmt::Display for CallKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.b{}.c{}", self.run, self.turn, self.index)
+    }
+}
+
 impl fmt::Display for ContinuationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.p{}", self.run, self.pause)
@@ -201,6 +207,15 @@ impl BatchId {
     pub fn parse(text: &str) -> Option<Self> {
         let (run, turn) = split_id(text, ".b")?;
         Some(Self { run, turn: Turn(turn) })
+    }
+}
+
+impl CallKey {
+    /// Reads what `Display` wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (batch, index) = split_id(text, ".c")?;
+        let BatchId { run, turn } = BatchId::parse(batch.as_str())?;
+        Some(Self { run, turn, index: CallIndex(index) })
     }
 }
 

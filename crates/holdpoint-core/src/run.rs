@@ -22,6 +22,7 @@ pub struct Run {
     pub(crate) model: Option<Arc<str>>,
     pub(crate) actor: Actor,
     pub(crate) session: Option<Arc<str>>,
+    pub(crate) trace: Option<Arc<str>>,
     pub(crate) created_at: Timestamp,
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) history_len: u32,
@@ -84,6 +85,7 @@ impl Run {
             model: None,
             actor: Actor::default(),
             session: None,
+            trace: None,
             created_at: Timestamp(0),
             messages: Vec::new(),
             history_len: 0,
@@ -187,6 +189,11 @@ impl Run {
     /// The session that it belongs to.
     pub fn session(&self) -> Option<&Arc<str>> {
         self.session.as_ref()
+    }
+
+    /// The trace of whoever started it, as W3C `traceparent`: for spans, never for the model.
+    pub fn trace(&self) -> Option<&Arc<str>> {
+        self.trace.as_ref()
     }
 
     /// When it was started.

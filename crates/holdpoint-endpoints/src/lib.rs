@@ -33,5 +33,5 @@ pub use http::{
     REDIRECTS_DEFAULT, REDIRECTS_MAX, RESPONSE_BYTES_DEFAULT, RESPONSE_BYTES_MAX, ResponseForm, ResponseSpec,
     SecretSpec, SystemLookup, kind_of,
 };
-pub use spec::{Parameters, RepeatSpec, SpecError, Surroundings, TIMEOUT_MS_MAX, ToolSpec};
+pub use spec::{Parameters, RepeatSpec, SpecError, Surroundings, TIMEOUT_MS_MAX, ToolSpec, fields_of, nearest};
 pub use worker::WorkerToolSpec;

@@ -125,8 +125,11 @@ impl ServerConfig {
         usize::try_from(self.concurrency.get().min(CONCURRENCY_MAX)).unwrap_or(1)
     }
 
-    /// Says what cannot be. The text is for people.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Says what cannot be, without reaching anything. The text is for people.
+    ///
+    /// # Errors
+    /// When keys are missing, contradict each other, or have values that cannot be.
+    pub fn check(&self) -> Result<(), String> {
         match (&self.url, self.command.is_empty()) {
             (None, true) => return Err("it needs `command` or `url`".to_owned()),
             (Some(_), false) => return Err("it has both `command` and `url`".to_owned()),

@@ -43,6 +43,7 @@ use compiled::{CompiledRule, number_subjects};
 use facts::{Facts, Looker, Trouble};
 use index::Index;
 
+pub use checks::RuleAbout;
 pub use condition::Condition;
 pub use error::{ModeProblem, RulePlace, RuleProblem, RuleWarning, RulesError};
 pub use explain::{ExplainedCondition, ExplainedRule, Explanation, Saw, Show};

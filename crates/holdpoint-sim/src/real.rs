@@ -8,7 +8,7 @@ use holdpoint_core::{
 };
 use holdpoint_store::{
     ClaimRequest, CommitError, GrantFilter, Hold, LIST_LIMIT_MAX, LeaseRequest, LeaseState, OwnerId, PruneRequest,
-    Release, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskState, Transition,
+    QuestionFilter, Release, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskState, Transition,
 };
 
 use crate::backing::{Opener, WorldClock};
@@ -16,7 +16,7 @@ use crate::disk::{Disk, Slot};
 use crate::history::Standing;
 use crate::storage::{AGENTS, Delivered, Grip, Lease, Leased, Place, Refused, State, Storage, Task, Wanted};
 use crate::stored::{self, Record};
-use crate::transition::deferred;
+use crate::transition::{asked, deferred};
 
 /// More than a world has of anything.
 const LIMIT: usize = LIST_LIMIT_MAX;
@@ -169,7 +169,9 @@ impl Storage for Real {
         let revision = match self.opener.runtime.block_on(self.store.commit(&run, at, transition)) {
             Err(CommitError::Stale { .. }) => return Err(Refused::Stale),
             Err(CommitError::LeaseLost) => return Err(Refused::LeaseLost),
-            committed @ (Ok(_) | Err(CommitError::Invalid(_) | CommitError::Store(_))) => answered(committed),
+            committed @ (Ok(_) | Err(CommitError::SessionBusy | CommitError::Invalid(_) | CommitError::Store(_))) => {
+                answered(committed)
+            }
         };
         self.audits.entry(slot).or_default().extend(audit);
         Ok(self.records(slot, Revision(revision.0.saturating_sub(count))))
@@ -273,6 +275,7 @@ impl Storage for Real {
         let mut found = Vec::new();
         for slot in disk.slots().filter(|slot| disk.log(*slot).revision() > Revision(0)) {
             let wrong = self.wrong_about(slot, disk).into_iter().chain(self.wrong_tasks(slot, disk));
+            let wrong = wrong.chain(self.wrong_questions(slot, disk)).collect::<Vec<_>>().into_iter();
             found.extend(wrong.map(|what| format!("log {}: {what}", slot.0)));
         }
         found.extend(self.wrong_grants(disk));
@@ -309,6 +312,16 @@ impl Real {
         let tasks = self.tasks().into_iter().filter(|task| task.place.0 == slot);
         let tasks: BTreeSet<_> = tasks.map(|task| (task.place.1, task.place.2)).collect();
         (out != tasks).then(|| format!("the calls that are out are {out:?}, the tasks are {tasks:?}"))
+    }
+
+    /// A question is pending exactly as long as its call waits for people, and shows what the call is.
+    fn wrong_questions(&self, slot: Slot, disk: &Disk) -> Option<String> {
+        let open = asked(disk.log(slot).run());
+        let filter = QuestionFilter { run: Some(self.run_id(slot)), limit: Some(LIMIT), ..QuestionFilter::default() };
+        let rows = self.ask(self.store.questions(&filter)).questions;
+        let rows: BTreeMap<_, _> = rows.iter().map(|row| ((row.key.turn, row.key.index), row.body.to_vec())).collect();
+        (open != rows)
+            .then(|| format!("{} calls wait for people, and {} questions are pending", open.len(), rows.len()))
     }
 
     /// What people said is there exactly if a log says so, and exactly what was taken back is marked.

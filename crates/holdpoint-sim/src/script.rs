@@ -93,6 +93,7 @@ pub(crate) fn started(random: &mut Random) -> Input {
         messages: vec![Arc::new(Message::user(format!("{CANARY}-U")))],
         actor: tools::person(random.below(6)),
         session: random.percent(60).then(|| (*random.pick(&["talk", "other"])).into()),
+        trace: None,
     }))
 }
 

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use holdpoint_codec::tasks::encode_task;
-use holdpoint_codec::{audit, encode_grant};
+use holdpoint_codec::{audit, encode_grant, encode_question};
 use holdpoint_core::{Attempt, CallIndex, CallState, Event, Run, Status, Timestamp, Turn};
-use holdpoint_store::{Fence, GrantOpening, HeadUpdate, Hold, OwnerId, TaskChange, TaskGuard, TaskOpening, Transition};
+use holdpoint_store::{
+    Fence, GrantOpening, HeadUpdate, Hold, OwnerId, QuestionChange, QuestionEnd, QuestionKind, QuestionOpening,
+    TaskChange, TaskGuard, TaskOpening, Transition,
+};
 
 use crate::process::ProcessId;
 use crate::storage::Place;
@@ -50,6 +53,7 @@ pub(crate) fn transition(step: &Step<'_>) -> Transition {
         tenant: run.actor().tenant.clone(),
         continuation: run.continuation(),
         deadline: run.next_deadline(),
+        session: run.session().cloned(),
     };
     let records = step.events.iter().map(stored::write).collect();
     let mut transition = Transition::new(records, head, step.at);
@@ -57,7 +61,38 @@ pub(crate) fn transition(step: &Step<'_>) -> Transition {
     transition.tasks = changes(step);
     transition.audit = audit::encode(run, step.events, step.at);
     transition.grants = step.events.iter().filter_map(granted).collect();
+    transition.questions = questions(step);
     transition
+}
+
+/// What people are asked: what a run shows while it goes on.
+pub(crate) fn asked(run: &Run) -> BTreeMap<(Turn, CallIndex), Vec<u8>> {
+    let goes_on = !matches!(run.status(), Status::Finished | Status::Failed | Status::Cancelled);
+    let places = (0..run.calls().len()).map(CallIndex::from_usize).filter(|_| goes_on);
+    places.filter_map(|index| Some(((run.turn(), index), encode_question(run, index)?))).collect()
+}
+
+fn questions(step: &Step<'_>) -> Vec<QuestionChange> {
+    let (before, after) = (asked(step.before), asked(step.after));
+    let ended = before.keys().filter(|place| !after.contains_key(*place));
+    let ended = ended.map(|(turn, index)| {
+        let (how, note) = (QuestionEnd::Gone, Vec::new());
+        QuestionChange::Close { turn: *turn, index: *index, how, note }
+    });
+    let shown = after.iter().filter(|(place, body)| before.get(*place) != Some(*body));
+    let shown = shown.filter_map(|((turn, index), body)| {
+        let call = step.after.call(*index)?;
+        let question = call.question()?;
+        Some(QuestionChange::Open(Box::new(QuestionOpening {
+            turn: *turn,
+            index: *index,
+            tool: call.tool.as_ref()?.name.clone(),
+            kind: if question.doubt.is_some() { QuestionKind::Doubt } else { QuestionKind::Permission },
+            deadline: question.deadline,
+            body: body.clone(),
+        })))
+    });
+    ended.chain(shown).collect()
 }
 
 /// What people said about calls that are yet to come.

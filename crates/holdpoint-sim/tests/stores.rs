@@ -7,7 +7,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId};
 use holdpoint_sim::{Backing, Layer, STORE, Tracing, simulate, simulate_on};
-use holdpoint_store::{CommitError, Head, LeaseState, Store, StoreError, StoreLayer, TaskLease, TaskState, Transition};
+use holdpoint_store::{
+    CommitError, Head, LeaseState, QuestionChange, Store, StoreError, StoreLayer, TaskLease, TaskState, Transition,
+};
 use holdpoint_store_postgres::testing::Scratch;
 
 /// Runs worlds on a store and on the model: both must tell the same story.
@@ -161,6 +163,26 @@ impl StoreLayer for DropsGrants {
 #[test]
 fn a_store_that_keeps_no_grants_is_noticed() {
     assert!(alarms(|store| Arc::new(DropsGrants(store)), STORE));
+}
+
+/// Forgets what ended.
+struct KeepsAsking(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for KeepsAsking {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, mut transition: Transition) -> Result<Revision, CommitError> {
+        transition.questions.retain(|change| matches!(change, QuestionChange::Open(_)));
+        self.0.commit(run, at, transition).await
+    }
+}
+
+#[test]
+fn a_store_whose_questions_never_end_is_noticed() {
+    assert!(alarms(|store| Arc::new(KeepsAsking(store)), STORE));
 }
 
 /// Says that it took a grant back, and offers it as before.

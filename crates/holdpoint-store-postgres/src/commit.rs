@@ -3,6 +3,7 @@
 //! A few connections do nothing else. A transition that finds one of them free goes at once. What comes while all of
 //! them are busy waits, and the first that is free again takes everything that waits as one statement.
 
+mod asking;
 mod batch;
 mod fold;
 
@@ -11,8 +12,8 @@ use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Status};
 use holdpoint_store::{
-    CommitError, GrantOpening, HeadUpdate, LEASE_MS_MAX, Link, OwnerId, StoreError, Transition, first_link, next_link,
-    packed,
+    CommitError, GrantOpening, HeadUpdate, LEASE_MS_MAX, Link, OwnerId, QuestionChange, Scope, SessionUse, StoreError,
+    Transition, first_link, next_link, packed,
 };
 use sqlx::postgres::PgConnection;
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -24,7 +25,9 @@ use crate::fault::{Recovery, recovery, store_error, timed_out};
 use crate::lines::{CONFLICT_TRIES_MAX, Lines, Patience, STATEMENT_LIMIT};
 use crate::read::read_head;
 use crate::row::{milliseconds, number, status_number};
+use crate::sessions::slot;
 use crate::wait::{Moved, Wakes};
+use asking::Asked;
 use batch::Verdict;
 #[cfg(all(test, feature = "testing"))]
 pub(crate) use batch::statements;
@@ -56,6 +59,10 @@ struct Job {
     created_link: Option<Link>,
     tasks: Vec<Folded>,
     grants: Vec<GrantOpening>,
+    questions: Vec<Asked>,
+    /// What it holds while it is not over, if it creates a run that is alone in its session.
+    slot: Option<String>,
+    session_use: SessionUse,
     reply: oneshot::Sender<Result<Revision, CommitError>>,
 }
 
@@ -64,7 +71,25 @@ impl Job {
         let openings: usize =
             self.tasks.iter().filter_map(|task| task.opening.as_ref()).map(|task| task.body.len()).sum();
         let grants: usize = self.grants.iter().map(|grant| grant.body.len()).sum();
-        self.body.len() + self.audit.as_ref().map_or(0, Vec::len) + openings + grants
+        let questions: usize = self.questions.iter().map(Asked::bytes).sum();
+        self.body.len() + self.audit.as_ref().map_or(0, Vec::len) + openings + grants + questions
+    }
+
+    /// Whether it writes more than the run and its log.
+    fn has_more(&self) -> bool {
+        !self.tasks.is_empty() || !self.grants.is_empty() || !self.questions.is_empty()
+    }
+
+    /// Why it was not written, by where the run is.
+    fn refused_at(&self, revision: i64) -> CommitError {
+        // Nobody created the run, and yet it could not be created: somebody is alone in its session.
+        if self.slot.is_some() && revision == self.at { CommitError::SessionBusy } else { stale(revision) }
+    }
+
+    /// What the last run of its session must be, if that matters: a name, or nothing for none.
+    fn last_run(&self) -> Option<&str> {
+        let wanted = self.session_use.after().filter(|_| self.slot.is_some())?;
+        Some(wanted.map(RunId::as_str).unwrap_or_default())
     }
 
     fn revision(&self) -> Revision {
@@ -79,7 +104,7 @@ impl Job {
             Status::Finished | Status::Failed | Status::Cancelled => false,
         };
         let tasks = self.tasks.iter().any(|task| task.opening.is_some());
-        Moved { run_no, revision: self.next, tasks, runs: paused }
+        Moved { run_no, revision: self.next, tasks, runs: paused, questions: !self.questions.is_empty() }
     }
 }
 
@@ -113,7 +138,7 @@ impl Commits {
 
     /// A transition that cannot have its lease is stale as well if the run moved.
     async fn lease_lost(&self, run: &RunId, at: Revision) -> Result<CommitError, StoreError> {
-        let head = read_head(&self.desk.lines, run).await?;
+        let head = read_head(&self.desk.lines, &Scope::All, run).await?;
         let current = head.map_or(Revision(0), |head| head.revision);
         Ok(if current == at { CommitError::LeaseLost } else { CommitError::Stale { current } })
     }
@@ -123,7 +148,7 @@ type Reply = oneshot::Sender<Result<Revision, CommitError>>;
 
 /// Nothing when it closes a task under a lease that nobody can have.
 fn job(run: &RunId, at: Revision, step: Transition, reply: Reply) -> Option<Job> {
-    let Transition { records, head, at: moved_at, hold, tasks, audit, grants } = step;
+    let Transition { records, head, at: moved_at, hold, tasks, audit, grants, questions, session_use } = step;
     let tasks = if tasks.is_empty() { Vec::new() } else { fold::fold(tasks)? };
     if at.0 == 0 && tasks.iter().any(Folded::wants_lease) {
         // A run that is not there yet has no tasks.
@@ -134,6 +159,8 @@ fn job(run: &RunId, at: Revision, step: Transition, reply: Reply) -> Option<Job>
         let first = first_link(run, head.tenant.as_deref());
         audit.as_deref().map_or(first, |body| next_link(first, next, moved_at, body))
     });
+    let alone = at.0 == 0 && session_use.is_alone();
+    let slot = head.session.as_deref().filter(|_| alone).map(|session| slot(head.tenant.as_deref(), session));
     let at = number(at.0);
     let lease_us = hold.as_ref().map(|hold| milliseconds(hold.lease_ms, LEASE_MS_MAX));
     Some(Job {
@@ -150,8 +177,22 @@ fn job(run: &RunId, at: Revision, step: Transition, reply: Reply) -> Option<Job>
         created_link,
         tasks,
         grants,
+        questions: asking::fold(questions.into_iter().map(packed_body).collect()),
+        slot,
+        session_use,
         reply,
     })
+}
+
+/// What is long is compressed, as records are.
+fn packed_body(change: QuestionChange) -> QuestionChange {
+    match change {
+        QuestionChange::Open(mut opening) => {
+            opening.body = packed::pack(&[std::mem::take(&mut opening.body)]);
+            QuestionChange::Open(opening)
+        }
+        close @ QuestionChange::Close { .. } => close,
+    }
 }
 
 /// A number that nobody else draws.
@@ -283,7 +324,7 @@ impl Committer {
             // The attempt before may have arrived after we looked.
             Some(Verdict::Stale) | None => Ok(match self.look(job).await? {
                 Seen::Ours { run_no } => Step::Written { run_no },
-                Seen::At(revision) => Step::Refused(stale(revision)),
+                Seen::At(revision) => Step::Refused(job.refused_at(revision)),
             }),
         }
     }
@@ -293,7 +334,7 @@ impl Committer {
         let mut patience: Option<Patience> = None;
         loop {
             match self.look(job).await {
-                Ok(Seen::At(revision)) => return Err(stale(revision)),
+                Ok(Seen::At(revision)) => return Err(job.refused_at(revision)),
                 Ok(Seen::Ours { .. }) => return Ok(job.revision()),
                 Err(error) => {
                     let patience = patience.get_or_insert_with(|| self.desk.lines.patience());

@@ -1,7 +1,7 @@
 //! What people said about calls that are yet to come.
 
 use holdpoint_core::{Timestamp, ToolName};
-use holdpoint_store::{Cursor, GRANTS_MATCHED_MAX, GrantFilter, GrantPage, GrantRow, Revoked, StoreError};
+use holdpoint_store::{Cursor, GRANTS_MATCHED_MAX, GrantFilter, GrantPage, GrantRow, Revoked, Scope, StoreError};
 use sqlx::postgres::PgRow;
 
 use crate::clock::Moments;
@@ -30,6 +30,11 @@ pub(crate) const LIST: &str = concat!(
     " from holdpoint_grants where grant_no <= $1 and ($2::text is null or tenant = $2) \
         and ($3::text is null or tool = $3) order by grant_no desc limit $4"
 );
+const ONE: &str = concat!(
+    "select ",
+    grant_columns!(),
+    " from holdpoint_grants where grant_id = $1 and ($2::text is null or tenant = $2)"
+);
 /// What this request took back before its answer was lost, it took back.
 const REVOKE: &str = "update holdpoint_grants set revoked_by = $3, last_request = $5, revoked_at = coalesce(revoked_at, \
         $4, (extract(epoch from clock_timestamp()) * 1000000)::bigint) \
@@ -54,6 +59,12 @@ pub(crate) async fn matching(
         matching.bind(moments.given_us()).bind(limit(GRANTS_MATCHED_MAX))
     });
     rows.await?.iter().map(grant).collect()
+}
+
+pub(crate) async fn find(lines: &Lines, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+    let key = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
+    let rows = lines.rows("read a grant", || sqlx::query(ONE).bind(id).bind(key.as_deref())).await?;
+    rows.first().map(grant).transpose()
 }
 
 pub(crate) async fn list(lines: &Lines, filter: &GrantFilter) -> Result<GrantPage, StoreError> {

@@ -5,6 +5,7 @@
 
 mod clock;
 mod commit;
+mod desk;
 mod fault;
 mod grants;
 mod leases;
@@ -13,10 +14,12 @@ mod options;
 #[cfg(all(test, feature = "testing"))]
 mod plans;
 mod prune;
+mod questions;
 mod read;
 mod row;
 mod schema;
 mod seals;
+mod sessions;
 mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -30,9 +33,11 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release,
-    RunFilter, RunPage, Seal, SealedRun, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone,
-    Topic, Trace, Transition, Unsealed,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest,
+    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
+    ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally,
+    Swept, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow,
+    WorkerSeen,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
@@ -151,11 +156,19 @@ impl Store for PostgresStore {
     }
 
     async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        read::load(&self.lines, run, after).await
+        read::load(&self.lines, &Scope::All, run, after).await
     }
 
     async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        read::read_head(&self.lines, run).await
+        read::read_head(&self.lines, &Scope::All, run).await
+    }
+
+    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        read::read_head(&self.lines, scope, run).await
+    }
+
+    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        read::load(&self.lines, scope, run, after).await
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
@@ -171,7 +184,11 @@ impl Store for PostgresStore {
     }
 
     async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-        read::audit(&self.lines, run).await
+        read::audit(&self.lines, &Scope::All, run).await
+    }
+
+    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        read::audit(&self.lines, scope, run).await
     }
 
     async fn audit_after(
@@ -229,6 +246,10 @@ impl Store for PostgresStore {
         grants::list(&self.lines, filter).await
     }
 
+    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        grants::find(&self.lines, scope, id).await
+    }
+
     async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
         let revoking = grants::Revoking { tenant, id, by };
         grants::revoke(&self.lines, &self.moments, &revoking).await
@@ -279,11 +300,82 @@ impl Store for PostgresStore {
     }
 
     async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        tasks::find(&self.lines, key).await
+        tasks::find(&self.lines, &Scope::All, key).await
+    }
+
+    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        tasks::find(&self.lines, scope, key).await
     }
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
         tasks::tasks(&self.lines, filter).await
+    }
+
+    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        questions::find(&self.lines, scope, key).await
+    }
+
+    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        questions::list(&self.lines, filter).await
+    }
+
+    async fn questions_after(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        most: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        questions::after(&self.lines, scope, after, most).await
+    }
+
+    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
+        desk::ask_late(&self.lines, late).await?;
+        self.wakes.topic(Topic::Questions);
+        Ok(())
+    }
+
+    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
+        desk::first_setting(&self.lines, name, value).await
+    }
+
+    async fn change_setting(&self, name: &str, from: &str, to: &str) -> Result<bool, StoreError> {
+        desk::change_setting(&self.lines, name, (from, to)).await
+    }
+
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+        sessions::list(&self.lines, filter).await
+    }
+
+    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        desk::reserve(&self.lines, &self.moments, reservation).await
+    }
+
+    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        desk::keep(&self.lines, key, response).await
+    }
+
+    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+        desk::kept(&self.lines, &self.moments, key).await
+    }
+
+    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError> {
+        desk::drop_response(&self.lines, key).await
+    }
+
+    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+        desk::seen(&self.lines, &self.moments, seen).await
+    }
+
+    async fn workers(&self, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError> {
+        desk::workers(&self.lines, &self.moments, scope).await
+    }
+
+    async fn tally(&self) -> Result<StoreTally, StoreError> {
+        desk::tally(&self.lines).await
+    }
+
+    async fn sweep(&self) -> Result<Swept, StoreError> {
+        desk::sweep(&self.lines, &self.moments).await
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 use crate::lines::SESSION;
 use crate::options::{Address, Migrate};
 use crate::testing::Scratch;
-use crate::{commit, grants, leases, prune, read, schema, seals, tasks};
+use crate::{commit, desk, grants, leases, prune, questions, read, schema, seals, sessions, tasks};
 
 /// Most tasks are of a tool that the worker lacks; most runs are over.
 const ROWS: &str = "
@@ -31,6 +31,12 @@ const ROWS: &str = "
     select '=tenant-' || n % 7, 'gone-' || n, 1, 'x', 1, n from generate_series(1, 30000) as n;
     insert into holdpoint_grants (grant_id, tenant, tool, created_at, last_request, body)
     select 'g' || n, '=tenant-' || n % 7, 'tool-' || n % 50, n, 0, 'x' from generate_series(1, 30000) as n;
+    update holdpoint_runs set session = 'talk-' || run_no % 1000 where run_no % 3 = 0;
+    insert into holdpoint_questions
+    select n, 1, 0, 'agent-' || n % 5, '=tenant-' || n % 7, 'tool', 0, case when n % 100 = 0 then 0 else 1 + n % 3 end,
+        null, n, n, n, n, n, 'x', '' from generate_series(1, 30000) as n;
+    insert into holdpoint_responses select 'r' || n, 'x', n, n, 'x' from generate_series(1, 30000) as n;
+    insert into holdpoint_workers select '', 'w' || n, 'x', n, n from generate_series(1, 1000) as n;
     analyze";
 
 struct Case {
@@ -48,7 +54,12 @@ fn cases() -> Vec<Case> {
         status: Some(holdpoint_core::Status::AwaitingToolConfirmation),
         ..holdpoint_store::RunFilter::default()
     };
-    let list = "smallint, text, text, bigint, bigint";
+    let pending = holdpoint_store::QuestionFilter::default;
+    let own = holdpoint_store::QuestionFilter { tenant: Some("acme".into()), ..pending() };
+    let ended = holdpoint_store::QuestionFilter { status: holdpoint_store::QuestionStatus::Answered, ..pending() };
+    let own_ended = holdpoint_store::QuestionFilter { tenant: Some("acme".into()), ..ended.clone() };
+    let questions = "text, text, smallint, text, bigint, bigint, bigint, text";
+    let list = "smallint, text, text, bigint, bigint, text";
     vec![
         case("lease", tasks::LEASE, lease, "holdpoint_tasks_waiting "),
         case("lease of a tenant", tasks::LEASE_OF_TENANT, lease, "holdpoint_tasks_waiting_of_tenant "),
@@ -71,6 +82,32 @@ fn cases() -> Vec<Case> {
         case("grants for a call", grants::MATCHING, "text, text, bigint, bigint", "holdpoint_grants_open "),
         case("grants", grants::LIST, "bigint, text, text, bigint", "holdpoint_grants_pkey "),
         case("list", &read::list_sql(&holdpoint_store::RunFilter::default()), list, "holdpoint_runs_pkey "),
+        case("questions", &questions::list_sql(&pending()), questions, "holdpoint_questions_pending "),
+        case("questions of a tenant", &questions::list_sql(&own), questions, "holdpoint_questions_pending_of_tenant "),
+        case("questions that ended", &questions::list_sql(&ended), questions, "holdpoint_questions_changed "),
+        case(
+            "questions of a tenant that ended",
+            &questions::list_sql(&own_ended),
+            questions,
+            "holdpoint_questions_ended_of_tenant ",
+        ),
+        case("changes of questions", questions::CHANGED, "bigint, bigint, text", "holdpoint_questions_changed "),
+        case(
+            "changes of a tenant",
+            questions::CHANGED_OF_TENANT,
+            "bigint, bigint, text",
+            "holdpoint_questions_changed_of_tenant ",
+        ),
+        case("sessions", sessions::SESSIONS, "bigint, text, bigint", "holdpoint_runs_by_session "),
+        case(
+            "sessions of a tenant",
+            sessions::SESSIONS_OF_TENANT,
+            "bigint, text, bigint",
+            "holdpoint_runs_with_session ",
+        ),
+        case("kept response", desk::KEPT, "text, bigint, bigint", "holdpoint_responses_pkey "),
+        case("sweep", desk::SWEEP, "bigint, bigint, bigint, bigint", "holdpoint_responses_by_age "),
+        case("workers", desk::WORKERS, "bigint, bigint, text, bigint", "holdpoint_tasks_by_worker "),
         case("list what is open", &read::list_sql(&open), list, "holdpoint_runs_open "),
     ]
 }
@@ -96,7 +133,7 @@ async fn what_looks_for_work_never_scans_a_table() {
     for session in ["set plan_cache_mode = force_generic_plan", SESSION] {
         sqlx::raw_sql(session).execute(&mut line).await.unwrap();
         // Removing may take a large part of a table, and then the server by itself rather reads all of it.
-        for case in cases().iter().filter(|case| case.name != "prune" || session == SESSION) {
+        for case in cases().iter().filter(|case| !["prune", "sweep"].contains(&case.name) || session == SESSION) {
             let plan = plan(&mut line, case).await;
             assert!(!plan.contains("Seq Scan"), "{} scans a table:\n{plan}", case.name);
             assert!(plan.contains(case.index), "{} does not use {}:\n{plan}", case.name, case.index);
@@ -119,9 +156,12 @@ async fn commits_go_by_key_even_when_planned_on_empty_tables() {
     let link = "bytea[]";
     let with_tasks = format!(
         "{many}, bigint[], bigint[], bigint[], smallint[], bigint[], boolean[], bigint[], bigint[], bigint[], text[], \
-         bigint[], bigint[], smallint[], bigint[], bytea[], {link}, bigint[], text[], text[], bigint[], bytea[]"
+         bigint[], bigint[], smallint[], bigint[], bytea[], {link}, text[], text[], \
+         bigint[], text[], text[], bigint[], bytea[], \
+         bigint[], bigint[], bigint[], text[], smallint[], smallint[], bigint[], boolean[], bytea[], bytea[], \
+         bigint[], bigint[], bigint[], smallint[], bytea[], text[]"
     );
-    let many = format!("{many}, {link}");
+    let many = format!("{many}, {link}, text[], text[], text[]");
     let case = |name, sql: &str, types: &str| Case {
         name,
         sql: sql.to_owned(),

@@ -15,6 +15,7 @@ pub(crate) const PRUNE: &str = "with old as materialized ( \
         order by updated_at, run_no limit $3 for update skip locked \
     ), log as (delete from holdpoint_log l using old where l.run_no = old.run_no \
     ), tasks as (delete from holdpoint_tasks t using old where t.run_no = old.run_no \
+    ), questions as (delete from holdpoint_questions q using old where q.run_no = old.run_no \
     ), stones as ( \
         insert into holdpoint_tombstones as t (tenant, run_id, revision, link, seal, at) \
         select audit_tenant, run_id, audit_revision, audit_link, seal_no, \

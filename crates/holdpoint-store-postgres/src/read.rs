@@ -3,28 +3,34 @@
 use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Timestamp};
-use holdpoint_store::{AuditRow, Cursor, Head, Record, RunFilter, RunPage, StoreError, packed};
+use holdpoint_store::{AuditRow, Cursor, Head, Record, RunFilter, RunPage, Scope, StoreError, packed};
 use sqlx::AssertSqlSafe;
 
 use crate::lines::Lines;
-use crate::row::{HEAD, column, head, limit, link, number, run_ids, status_number, unsigned};
+use crate::row::{HEAD, column, head, limit, link, number, run_ids, status_number, tenant_key, unsigned};
 
 /// The rows of a run with something after `$2`; without any, one row that says that the run is there.
 const LOAD: &str = "select l.last_seq, l.at, l.body from holdpoint_runs r \
     left join holdpoint_log l on l.run_no = r.run_no and l.last_seq > $2 \
-    where r.run_id = $1 order by l.last_seq";
+    where r.run_id = $1 and ($3::text is null or r.tenant = $3) order by l.last_seq";
 const AUDIT: &str = "select l.last_seq, l.at, l.audit, l.link from holdpoint_runs r \
     join holdpoint_log l on l.run_no = r.run_no \
-    where r.run_id = $1 and l.audit is not null order by l.last_seq";
+    where r.run_id = $1 and ($2::text is null or r.audit_tenant = $2) and l.audit is not null order by l.last_seq";
 /// The earliest of each agent, so that the index gives them in order, and then the earliest of all.
 pub(crate) const DUE: &str = "select r.run_id from unnest($1::text[]) as a(agent) cross join lateral ( \
         select run_id, deadline, run_no from holdpoint_runs \
         where agent = a.agent and deadline is not null and deadline <= $2 order by deadline, run_no limit $3) r \
     order by r.deadline, r.run_no limit $3";
 
-pub(crate) async fn load(lines: &Lines, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+pub(crate) async fn load(
+    lines: &Lines,
+    scope: &Scope,
+    run: &RunId,
+    after: Revision,
+) -> Result<Vec<Record>, StoreError> {
     let after = number(after.0);
-    let rows = lines.rows("read the run", || sqlx::query(LOAD).bind(run.as_str()).bind(after)).await?;
+    let rows =
+        lines.rows("read the run", || sqlx::query(LOAD).bind(run.as_str()).bind(after).bind(scope.tenant())).await?;
     if rows.is_empty() {
         return Err(StoreError::NotFound { run: run.clone() });
     }
@@ -42,14 +48,20 @@ pub(crate) async fn load(lines: &Lines, run: &RunId, after: Revision) -> Result<
     Ok(records)
 }
 
-pub(crate) async fn read_head(lines: &Lines, run: &RunId) -> Result<Option<Head>, StoreError> {
-    let sql = || AssertSqlSafe(format!("select {HEAD} from holdpoint_runs r where r.run_id = $1"));
-    let rows = lines.rows("read the run", || sqlx::query(sql()).bind(run.as_str())).await?;
+pub(crate) async fn read_head(lines: &Lines, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+    let sql = || {
+        AssertSqlSafe(format!(
+            "select {HEAD} from holdpoint_runs r where r.run_id = $1 and ($2::text is null or r.tenant = $2)"
+        ))
+    };
+    let rows = lines.rows("read the run", || sqlx::query(sql()).bind(run.as_str()).bind(scope.tenant())).await?;
     rows.first().map(head).transpose()
 }
 
-pub(crate) async fn audit(lines: &Lines, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-    let rows = lines.rows("read the audit log", || sqlx::query(AUDIT).bind(run.as_str())).await?;
+pub(crate) async fn audit(lines: &Lines, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+    let key = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
+    let audit = || sqlx::query(AUDIT).bind(run.as_str()).bind(key.as_deref());
+    let rows = lines.rows("read the audit log", audit).await?;
     let row = |row| {
         let revision = Revision(unsigned(column(row, 0)?)?);
         let body = column::<&[u8]>(row, 2)?.into();
@@ -67,13 +79,14 @@ pub(crate) fn list_sql(filter: &RunFilter) -> String {
             .map(|status| if status_number(status) < 3 { "r.status = $1 and r.status < 3" } else { "r.status = $1" }),
         filter.agent.as_ref().map(|_| "r.agent = $2"),
         filter.tenant.as_ref().map(|_| "r.tenant = $3"),
+        filter.session.as_ref().map(|_| "r.session = $6"),
     ];
     let conditions: String = conditions.into_iter().flatten().flat_map(|condition| [" and ", condition]).collect();
     // Values that are not asked for are named too: a statement must not have gaps in its numbers.
     format!(
         "select {HEAD}, r.run_no from holdpoint_runs r where r.run_no <= $4{conditions} \
          and ($1::smallint is null or true) and ($2::text is null or true) and ($3::text is null or true) \
-         order by r.run_no desc limit $5"
+         and ($6::text is null or true) order by r.run_no desc limit $5"
     )
 }
 
@@ -88,6 +101,7 @@ pub(crate) async fn list(lines: &Lines, filter: &RunFilter) -> Result<RunPage, S
             .bind(filter.tenant.as_deref())
             .bind(from)
             .bind(limit(size + 1))
+            .bind(filter.session.as_deref())
     });
     let rows = rows.await?;
     let next = rows.get(size).map(|row| column::<i64>(row, HEAD_COLUMNS)).transpose()?;
@@ -95,7 +109,7 @@ pub(crate) async fn list(lines: &Lines, filter: &RunFilter) -> Result<RunPage, S
     Ok(RunPage { runs, next: next.map(|number| Cursor::new(number.to_string())) })
 }
 
-const HEAD_COLUMNS: usize = 9;
+const HEAD_COLUMNS: usize = 10;
 
 /// A cursor is the number of the first run or task of its page.
 pub(crate) fn cursor_number(cursor: &Cursor) -> Result<i64, StoreError> {

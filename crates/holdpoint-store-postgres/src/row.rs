@@ -13,8 +13,8 @@ use sqlx::{Decode, Row, Type};
 use crate::lines::corrupt;
 
 /// The columns of a run's head, in the order in which [`head`] reads them.
-pub(crate) const HEAD: &str =
-    "r.run_id, r.revision, r.status, r.agent, r.tenant, r.pause, r.deadline, r.created_at, r.updated_at";
+pub(crate) const HEAD: &str = "r.run_id, r.revision, r.status, r.agent, r.tenant, r.pause, r.deadline, r.created_at, r.updated_at, \
+    r.session";
 /// The columns of a task, in the order in which [`task`] reads them.
 pub(crate) const TASK: &str = "r.run_id, t.turn, t.place, t.agent, t.tenant, t.tool, t.attempts, t.attempts_max, \
     t.repeat, t.deadline, t.created_at, t.state, t.ready_at, t.fence, t.worker, t.since";
@@ -69,7 +69,7 @@ pub(crate) fn unsigned(value: i64) -> Result<u64, StoreError> {
     u64::try_from(value).map_err(|_| corrupt("a number is negative"))
 }
 
-fn small(value: i64) -> Result<u32, StoreError> {
+pub(crate) fn small(value: i64) -> Result<u32, StoreError> {
     u32::try_from(value).map_err(|_| corrupt("a number is out of its range"))
 }
 
@@ -111,6 +111,7 @@ pub(crate) fn head(row: &PgRow) -> Result<Head, StoreError> {
         deadline: moment(row, 6)?,
         created_at: Timestamp(column(row, 7)?),
         updated_at: Timestamp(column(row, 8)?),
+        session: text(row, 9)?,
         run,
     })
 }

@@ -5,7 +5,7 @@ mod news;
 mod radio;
 mod waiters;
 
-use std::sync::atomic::AtomicI32;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use holdpoint_core::{Revision, RunId};
@@ -15,10 +15,13 @@ use tokio::task::JoinSet;
 
 use crate::lines::Lines;
 use crate::row::{column, number, unsigned};
-use news::News;
+use news::{News, Topics};
 use waiters::{Seen, Waiters};
 
 const LOOK: &str = "select run_no, revision from holdpoint_runs where run_id = $1";
+
+/// How often those who wait for questions are woken after the first time, once a second.
+const ECHOES: u32 = 5;
 
 /// What a commit did, for those who wait.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,8 @@ pub(crate) struct Moved {
     pub(crate) tasks: bool,
     /// A run may be there to take care of.
     pub(crate) runs: bool,
+    /// Questions changed.
+    pub(crate) questions: bool,
 }
 
 /// Those who wait in this process, and what others must hear.
@@ -37,6 +42,9 @@ pub(crate) struct Wakes {
     waiters: Waiters,
     tasks: watch::Sender<u64>,
     runs: watch::Sender<u64>,
+    questions: watch::Sender<u64>,
+    /// How often those who wait for questions are woken once more: what changed shows when older transactions ended.
+    echoes: AtomicU32,
     news: Mutex<News>,
     /// There are news.
     told: Notify,
@@ -52,6 +60,8 @@ impl Wakes {
             waiters: Waiters::default(),
             tasks: watch::Sender::new(0),
             runs: watch::Sender::new(0),
+            questions: watch::Sender::new(0),
+            echoes: AtomicU32::new(0),
             news: Mutex::default(),
             told: Notify::new(),
             missed: Notify::new(),
@@ -70,20 +80,21 @@ impl Wakes {
 
     /// Something happened here.
     pub(crate) fn moved(&self, moves: impl Iterator<Item = Moved>) {
-        let (mut tasks, mut runs) = (false, false);
+        let mut topics = Topics::default();
         let begins = {
             let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
             let empty = news.is_empty();
             for moved in moves {
-                tasks |= moved.tasks;
-                runs |= moved.runs;
+                topics.tasks |= moved.tasks;
+                topics.runs |= moved.runs;
+                topics.questions |= moved.questions;
                 self.waiters.saw(moved.run_no, moved.revision);
                 news.run(moved.run_no, moved.revision);
             }
-            news.topics(tasks, runs);
+            news.topics(topics);
             empty && !news.is_empty()
         };
-        self.wake(tasks, runs);
+        self.wake(topics);
         if begins {
             self.told.notify_one();
         }
@@ -91,17 +102,15 @@ impl Wakes {
 
     /// A task or a run may be there, and no run moved.
     pub(crate) fn topic(&self, topic: Topic) {
-        let (tasks, runs) = match topic {
-            Topic::Tasks => (true, false),
-            Topic::Runs => (false, true),
-        };
+        let topics =
+            Topics { tasks: topic == Topic::Tasks, runs: topic == Topic::Runs, questions: topic == Topic::Questions };
         let begins = {
             let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
             let empty = news.is_empty();
-            news.topics(tasks, runs);
+            news.topics(topics);
             empty
         };
-        self.wake(tasks, runs);
+        self.wake(topics);
         if begins {
             self.told.notify_one();
         }
@@ -116,6 +125,7 @@ impl Wakes {
         match topic {
             Topic::Tasks => self.tasks.subscribe(),
             Topic::Runs => self.runs.subscribe(),
+            Topic::Questions => self.questions.subscribe(),
         }
     }
 
@@ -138,12 +148,21 @@ impl Wakes {
         }
     }
 
-    fn wake(&self, tasks: bool, runs: bool) {
-        if tasks {
-            self.tasks.send_modify(|count| *count = count.wrapping_add(1));
+    fn wake(&self, topics: Topics) {
+        let wanted = [(topics.tasks, &self.tasks), (topics.runs, &self.runs), (topics.questions, &self.questions)];
+        for (_, topic) in wanted.into_iter().filter(|(wanted, _)| *wanted) {
+            topic.send_modify(|count| *count = count.wrapping_add(1));
         }
-        if runs {
-            self.runs.send_modify(|count| *count = count.wrapping_add(1));
+        if topics.questions {
+            self.echoes.store(ECHOES, Ordering::Relaxed);
+        }
+    }
+
+    /// Wakes those who wait for questions once more, if something changed not long ago.
+    fn echo(&self) {
+        let left = |echoes: u32| echoes.checked_sub(1);
+        if self.echoes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok() {
+            self.questions.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 

@@ -75,6 +75,7 @@ enum Value {
     Int(i64),
     Text(String),
     Bytes(Vec<u8>),
+    Null,
 }
 
 impl Values {
@@ -95,6 +96,11 @@ impl Values {
 
     pub(crate) fn text(mut self, value: &str) -> Self {
         self.0.push(Value::Text(value.to_owned()));
+        self
+    }
+
+    pub(crate) fn text_or_null(mut self, value: Option<&str>) -> Self {
+        self.0.push(value.map_or(Value::Null, |value| Value::Text(value.to_owned())));
         self
     }
 
@@ -121,6 +127,7 @@ impl Value {
             Value::Int(value) => add(arguments, value),
             Value::Text(value) => add(arguments, value),
             Value::Bytes(value) => add(arguments, value),
+            Value::Null => add(arguments, None::<String>),
         }
     }
 }

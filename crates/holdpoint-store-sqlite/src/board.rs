@@ -1,6 +1,6 @@
 //! What a group of requests finds and makes of it, in memory: every request sees what those before it did.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -65,6 +65,10 @@ pub(crate) struct RunNow {
     pub(crate) change: RunChange,
     /// Whether agent or tenant are other than those that are stored.
     pub(crate) is_renamed: bool,
+    /// There when the group created the run.
+    pub(crate) session: Option<Arc<str>>,
+    /// What it holds while it is not over, when the group created it alone in its session.
+    pub(crate) slot: Option<String>,
 }
 
 /// The end of the audit chain of a run.
@@ -146,6 +150,10 @@ pub(crate) struct Board {
     pub(crate) now: Timestamp,
     pub(crate) runs: Keyed<RunId, RunSeen>,
     pub(crate) tasks: Keyed<CallKey, TaskSeen>,
+    /// The sessions in which somebody is alone, of those that the group asks for.
+    pub(crate) slots: HashSet<String>,
+    /// The last run of each session that the group goes on with, by name and tenant as they are stored.
+    pub(crate) lasts: HashMap<(Arc<str>, String), Option<RunId>>,
     /// The last numbers that were given away.
     pub(crate) last_run: i64,
     pub(crate) last_task: i64,
@@ -154,7 +162,16 @@ pub(crate) struct Board {
 
 impl Board {
     pub(crate) fn new(now: Timestamp) -> Self {
-        Self { now, runs: Keyed::new(), tasks: Keyed::new(), last_run: 0, last_task: 0, last_ticket: 0 }
+        Self {
+            now,
+            runs: Keyed::new(),
+            tasks: Keyed::new(),
+            slots: HashSet::new(),
+            lasts: HashMap::new(),
+            last_run: 0,
+            last_task: 0,
+            last_ticket: 0,
+        }
     }
 
     /// Names a run that must be looked up.

@@ -19,7 +19,7 @@ pub(crate) const DELIVERED: i64 = 2;
 /// The columns of a [`Head`], for [`Reader::head`].
 macro_rules! head_columns {
     () => {
-        "run_id, revision, status, agent, tenant, pause, deadline, created_at, updated_at"
+        "run_id, revision, status, agent, tenant, pause, deadline, created_at, updated_at, session"
     };
 }
 /// The columns of a [`TaskHead`] of `tasks t` and `runs r`, for [`Reader::task`].
@@ -182,6 +182,7 @@ impl<'a> Reader<'a> {
             deadline: self.int_or_null()?.map(Timestamp),
             created_at: self.moment()?,
             updated_at: self.moment()?,
+            session: self.text_or_null()?,
         })
     }
 

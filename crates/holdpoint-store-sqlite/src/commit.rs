@@ -1,26 +1,32 @@
 //! Commits: decides which of a group are accepted, and writes them.
 
+use std::sync::Arc;
+
 use holdpoint_core::{CallKey, Revision, Status, Timestamp};
-use holdpoint_store::{CommitError, Hold, LEASE_MS_MAX, TaskChange, TaskGuard, TaskOpening, first_link, next_link};
+use holdpoint_store::{
+    CommitError, Hold, LEASE_MS_MAX, PruneRequest, TaskChange, TaskGuard, TaskOpening, first_link, next_link,
+};
 
 use crate::batch::{Batch, Values};
 use crate::board::{Board, Chain, Moved, Opened, RunChange, RunNow, TaskNow, TaskStage};
 use crate::columns::{DELIVERED, LEASED, WAITING, repeat_number, signed, status_number, tenant_key};
 use crate::grants::{OPEN_GRANTS, open_grants};
+use crate::questions;
 use crate::request::Step;
 use crate::rows::Rows;
 
 pub(crate) const CREATE_RUNS: &str = "INSERT INTO runs (run_no, run_id, revision, status, agent, tenant, pause, deadline, \
-     created_at, updated_at, owner, lease_until, audit_tenant, audit_revision, audit_rows, audit_link) \
-     SELECT value->>0, CAST(substr($2, value->>1, value->>2) AS TEXT), value->>3, value->>4, \
+     created_at, updated_at, owner, lease_until, audit_tenant, audit_revision, audit_rows, audit_link, \
+     session, session_slot) SELECT value->>0, CAST(substr($2, value->>1, value->>2) AS TEXT), value->>3, value->>4, \
      CAST(substr($2, value->>5, value->>6) AS TEXT), CAST(substr($2, value->>7, value->>8) AS TEXT), value->>9, \
      value->>10, value->>11, value->>12, CAST(substr($2, value->>13, value->>14) AS TEXT), value->>15, \
-     CAST(substr($2, value->>16, value->>17) AS TEXT), value->>18, value->>19, substr($2, value->>20, value->>21) \
-     FROM json_each($1)";
+     CAST(substr($2, value->>16, value->>17) AS TEXT), value->>18, value->>19, substr($2, value->>20, value->>21), \
+     CAST(substr($2, value->>22, value->>23) AS TEXT), CAST(substr($2, value->>24, value->>25) AS TEXT) FROM json_each($1)";
 pub(crate) const MOVE_RUNS: &str = "UPDATE runs SET revision = j.value->>1, status = j.value->>2, pause = j.value->>3, \
      deadline = j.value->>4, updated_at = j.value->>5, owner = CAST(substr($2, j.value->>6, j.value->>7) AS TEXT), \
      lease_until = j.value->>8, audit_revision = j.value->>9, audit_rows = j.value->>10, \
-     audit_link = substr($2, j.value->>11, j.value->>12) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
+     audit_link = substr($2, j.value->>11, j.value->>12), \
+     session_slot = iif(j.value->>2 >= 3, NULL, session_slot) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const RENAME_RUNS: &str = "UPDATE runs SET agent = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
      tenant = CAST(substr($2, j.value->>3, j.value->>4) AS TEXT) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const RENEW_RUNS: &str = "UPDATE runs SET owner = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
@@ -42,11 +48,12 @@ pub(crate) const CLOSE_TASKS: &str = "DELETE FROM tasks WHERE task_no IN (SELECT
 pub(crate) struct Written {
     log: Rows,
     grants: Rows,
+    questions: questions::Written,
 }
 
 impl Written {
     pub(crate) fn new() -> Self {
-        Self { log: Rows::new(), grants: Rows::new() }
+        Self { log: Rows::new(), grants: Rows::new(), questions: questions::Written::default() }
     }
 }
 
@@ -57,8 +64,15 @@ pub(crate) fn decide(board: &mut Board, written: &mut Written, step: Step) -> Re
         return Err(CommitError::Stale { current });
     }
     check_guards(board, &step)?;
+    check_last(board, &step)?;
+    let slot = step.slot();
+    if let Some(slot) = &slot
+        && !board.slots.insert(slot.clone())
+    {
+        return Err(CommitError::SessionBusy);
+    }
     let revision = Revision(step.at.0 + step.records);
-    let (run_no, chain) = move_run(board, &step, revision);
+    let (run_no, chain) = move_run(board, (&step, slot), revision);
     let chain = step.audit.is_some().then_some(chain);
     written
         .log
@@ -73,6 +87,7 @@ pub(crate) fn decide(board: &mut Board, written: &mut Written, step: Step) -> Re
         .bytes_or_null(chain.as_ref().map(|chain| chain.link.0.as_slice()))
         .end();
     open_grants(&mut written.grants, &step);
+    written.questions.add(run_no, &step, &mut board.last_ticket);
     change_tasks(board, step, run_no);
     Ok(revision)
 }
@@ -116,7 +131,25 @@ fn next_chain(run: Option<&RunNow>, step: &Step, revision: Revision) -> Chain {
     }
 }
 
-fn move_run(board: &mut Board, step: &Step, revision: Revision) -> (i64, Chain) {
+/// Whether the session of a run that is to be created is as far as its author knows.
+fn check_last(board: &mut Board, step: &Step) -> Result<(), CommitError> {
+    let (Revision(0), Some(session)) = (step.at, &step.head.session) else { return Ok(()) };
+    if board.lasts.is_empty() {
+        return Ok(());
+    }
+    let key = (Arc::clone(session), tenant_key(step.head.tenant.as_deref()));
+    let Some(last) = board.lasts.get_mut(&key) else { return Ok(()) };
+    match step.session_use.after() {
+        Some(wanted) if last.as_ref() != wanted => Err(CommitError::SessionBusy),
+        Some(_) | None => {
+            // What comes after it in the group finds it.
+            *last = Some(step.run.clone());
+            Ok(())
+        }
+    }
+}
+
+fn move_run(board: &mut Board, (step, slot): (&Step, Option<String>), revision: Revision) -> (i64, Chain) {
     let (hold, lease_until) = holding(step, board.now);
     let owner = hold.map(|hold| hold.owner.as_str().into());
     let agent = step.head.agent.clone().unwrap_or_default();
@@ -140,7 +173,24 @@ fn move_run(board: &mut Board, step: &Step, revision: Revision) -> (i64, Chain) 
     let status = step.head.status;
     let chain = next_chain(run.as_ref(), step, revision);
     let after = chain.clone();
-    *run = Some(RunNow { run_no, revision, status, agent, tenant, owner, lease_until, chain, change, is_renamed });
+    let (session, slot) = match run {
+        Some(run) => (run.session.take(), run.slot.take()),
+        None => (step.head.session.clone(), slot),
+    };
+    *run = Some(RunNow {
+        run_no,
+        revision,
+        status,
+        agent,
+        tenant,
+        owner,
+        lease_until,
+        chain,
+        change,
+        is_renamed,
+        session,
+        slot,
+    });
     (run_no, after)
 }
 
@@ -177,6 +227,7 @@ pub(crate) fn write(batch: &mut Batch, board: &Board, written: Written) {
     write_runs(batch, board);
     add(batch, APPEND, written.log);
     add(batch, OPEN_GRANTS, written.grants);
+    written.questions.write(batch);
     write_tasks(batch, board);
 }
 
@@ -223,6 +274,8 @@ fn write_runs(batch: &mut Batch, board: &Board) {
                 .int(signed(run.chain.revision.0))
                 .int(signed(run.chain.rows))
                 .bytes(&run.chain.link.0)
+                .text_or_null(run.session.as_deref())
+                .text_or_null(run.slot.as_deref().filter(|_| !PruneRequest::may_remove(run.status)))
                 .end(),
         }
         if run.is_renamed && !matches!(run.change, RunChange::Created { .. }) {

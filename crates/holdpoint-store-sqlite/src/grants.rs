@@ -1,7 +1,7 @@
 //! What people said about calls that are yet to come.
 
 use holdpoint_core::{Timestamp, ToolName};
-use holdpoint_store::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked, StoreError};
+use holdpoint_store::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked, Scope, StoreError};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
@@ -33,6 +33,9 @@ pub(crate) const MATCHING: &str = concat!(
     " FROM grants INDEXED BY grants_open WHERE tenant = $1 AND tool = $2 AND revoked_at IS NULL \
      AND (until IS NULL OR until > $3) ORDER BY grant_no DESC LIMIT $4"
 );
+
+pub(crate) const GRANT: &str =
+    concat!("SELECT ", grant_columns!(), " FROM grants WHERE grant_id = $1 AND ($2 IS NULL OR tenant = $2)");
 
 const GRANT_CURSOR: char = 'g';
 
@@ -79,6 +82,12 @@ impl Readers {
         let values = Values::none().text(&tenant_key(tenant)).text(tool.as_str()).int(now.0);
         let rows = self.all(MATCHING, values.int(signed_len(GRANTS_MATCHED_MAX)), "read grants").await?;
         rows.iter().map(|row| Ok(read_grant(row)?.1)).collect()
+    }
+
+    pub(crate) async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        let tenant = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
+        let rows = self.all(GRANT, Values::none().text(id).text_or_null(tenant.as_deref()), "read a grant").await?;
+        rows.first().map(|row| Ok(read_grant(row)?.1)).transpose()
     }
 
     pub(crate) async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {

@@ -8,17 +8,20 @@ mod batch;
 mod board;
 mod columns;
 mod commit;
+mod desk;
 mod fault;
 mod grants;
 mod leases;
 mod look;
 mod options;
 mod prune;
+mod questions;
 mod read;
 mod request;
 mod rows;
 mod schema;
 mod seals;
+mod sessions;
 mod tasks;
 mod wait;
 mod writer;
@@ -31,15 +34,19 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DeliveredTask, GrantFilter,
-    GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter,
-    RunPage, Seal, SealedRun, Store, StoreError, StoreFault, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease,
-    TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, packed,
+    GrantPage, GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChange,
+    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
+    ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreFault,
+    StoreTally, Swept, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace,
+    Transition, Unsealed, WorkerRow, WorkerSeen, packed,
 };
 use sqlx::sqlite::SqlitePoolOptions;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use columns::pack_one;
+use desk::{DeskAnswer, DeskWrite};
+use fault::corrupt;
 use grants::Revoking;
 pub use options::{BUSY_MS_DEFAULT, Migrate, Options, READERS_DEFAULT};
 use read::Readers;
@@ -87,7 +94,8 @@ impl SqliteStore {
             .connect_lazy_with(options.reading(&path));
         let waits = Arc::new(Waits::new());
         let (queue, requests) = mpsc::channel(QUEUE_MAX);
-        let poller = tokio::spawn(wait::poll(Arc::clone(&waits), queue.downgrade()));
+        let readers = Readers(readers);
+        let poller = tokio::spawn(wait::poll(Arc::clone(&waits), queue.downgrade(), readers.clone()));
         let writer = Writer {
             connection: Some(connection),
             path: path.clone(),
@@ -97,7 +105,7 @@ impl SqliteStore {
             queue: requests,
         };
         let writer = Some(tokio::spawn(writer.run()));
-        Ok(Self { path, clock, readers: Readers(readers), waits, queue, writer, poller })
+        Ok(Self { path, clock, readers, waits, queue, writer, poller })
     }
 
     /// Ends the store and waits until the file is closed. Dropping it does the same without waiting.
@@ -118,6 +126,10 @@ impl SqliteStore {
         let (answer, answered) = oneshot::channel();
         self.queue.send(request(answer)).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
+    }
+
+    async fn at_desk(&self, write: DeskWrite) -> Result<DeskAnswer, StoreError> {
+        self.ask(|answer| Request::Desk(write, answer)).await
     }
 }
 
@@ -143,11 +155,19 @@ impl Store for SqliteStore {
     }
 
     async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        self.readers.load(run, after).await
+        self.readers.load(&Scope::All, run, after).await
     }
 
     async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        self.readers.head(run).await
+        self.readers.head(&Scope::All, run).await
+    }
+
+    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.readers.head(scope, run).await
+    }
+
+    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        self.readers.load(scope, run, after).await
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
@@ -172,7 +192,11 @@ impl Store for SqliteStore {
     }
 
     async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-        self.readers.audit(run).await
+        self.readers.audit(&Scope::All, run).await
+    }
+
+    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        self.readers.audit(scope, run).await
     }
 
     async fn audit_after(
@@ -233,6 +257,10 @@ impl Store for SqliteStore {
         self.readers.grants(filter).await
     }
 
+    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        self.readers.grant(scope, id).await
+    }
+
     async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
         let revoking = Revoking::new(tenant, id, by);
         self.ask(|answer| Request::RevokeGrant(revoking, answer)).await
@@ -285,11 +313,89 @@ impl Store for SqliteStore {
     }
 
     async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        self.readers.task(key).await
+        self.readers.task(&Scope::All, key).await
+    }
+
+    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        self.readers.task(scope, key).await
     }
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
         self.readers.tasks(filter).await
+    }
+
+    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        self.readers.question(scope, key).await
+    }
+
+    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        self.readers.questions(filter).await
+    }
+
+    async fn questions_after(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        self.readers.questions_after(scope, after, limit).await
+    }
+
+    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
+        let mut late = Box::new(late.clone());
+        late.openings.iter_mut().for_each(|opening| opening.body = pack_one(std::mem::take(&mut opening.body)));
+        self.at_desk(DeskWrite::AskLate(late)).await.map(drop)
+    }
+
+    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
+        let answer = self.at_desk(DeskWrite::FirstSetting { name: name.into(), value: value.into() }).await?;
+        let DeskAnswer::Setting(value) = answer else { return Err(corrupt("a setting got another answer")) };
+        Ok(value)
+    }
+
+    async fn change_setting(&self, name: &str, from: &str, to: &str) -> Result<bool, StoreError> {
+        let write = DeskWrite::ChangeSetting { name: name.into(), from: from.into(), to: to.into() };
+        Ok(matches!(self.at_desk(write).await?, DeskAnswer::Changed(true)))
+    }
+
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+        self.readers.sessions(filter).await
+    }
+
+    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        let answer = self.at_desk(DeskWrite::Reserve(reservation.clone())).await?;
+        let DeskAnswer::Reserved(reserved) = answer else { return Err(corrupt("a reservation got another answer")) };
+        Ok(reserved)
+    }
+
+    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        self.at_desk(DeskWrite::Keep(key.clone(), pack_one(response))).await.map(drop)
+    }
+
+    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.readers.kept_response(key, self.now()).await
+    }
+
+    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError> {
+        self.at_desk(DeskWrite::Drop(key.clone())).await.map(drop)
+    }
+
+    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+        self.at_desk(DeskWrite::Seen(seen.clone())).await.map(drop)
+    }
+
+    async fn workers(&self, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError> {
+        self.readers.workers(scope, self.now()).await
+    }
+
+    async fn tally(&self) -> Result<StoreTally, StoreError> {
+        self.readers.tally().await
+    }
+
+    async fn sweep(&self) -> Result<Swept, StoreError> {
+        let answer = self.at_desk(DeskWrite::Sweep).await?;
+        let DeskAnswer::Swept(swept) = answer else { return Err(corrupt("a sweep got another answer")) };
+        Ok(swept)
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
@@ -307,13 +413,20 @@ impl Store for SqliteStore {
 
 /// Packed by whoever commits, so that the writer does not have to.
 fn step(run: &RunId, at: Revision, transition: Transition) -> Step {
-    let Transition { records, head, at: moment, hold, tasks, audit, grants } = transition;
+    let Transition { records, head, at: moment, hold, tasks, audit, grants, questions, session_use } = transition;
     let tasks = tasks.into_iter().map(|change| match change {
         TaskChange::Open(mut opening) => {
             opening.body = pack_one(opening.body);
             TaskChange::Open(opening)
         }
         TaskChange::Close { turn, index, guard } => TaskChange::Close { turn, index, guard },
+    });
+    let questions = questions.into_iter().map(|change| match change {
+        QuestionChange::Open(mut opening) => {
+            opening.body = pack_one(opening.body);
+            QuestionChange::Open(opening)
+        }
+        close @ QuestionChange::Close { .. } => close,
     });
     Step {
         run: run.clone(),
@@ -326,5 +439,7 @@ fn step(run: &RunId, at: Revision, transition: Transition) -> Step {
         tasks: tasks.collect(),
         audit,
         grants,
+        questions: questions.collect(),
+        session_use,
     }
 }

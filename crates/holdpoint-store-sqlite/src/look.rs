@@ -1,6 +1,8 @@
 //! The first half of a group: takes the lock and looks up everything that the requests are about.
 
-use holdpoint_core::{Attempt, CallKey, Revision, Timestamp};
+use std::sync::Arc;
+
+use holdpoint_core::{Attempt, CallKey, Revision, RunId, Timestamp};
 use holdpoint_store::{Fence, Link, StoreError, TaskChange};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
@@ -11,6 +13,7 @@ use crate::columns::{DELIVERED, LEASED, Reader, WAITING};
 use crate::fault::corrupt;
 use crate::request::Request;
 use crate::rows::Rows;
+use crate::sessions::{LOOK_LASTS, LOOK_SLOTS};
 
 const LOCK: &str = "BEGIN IMMEDIATE";
 pub(crate) const LAST_NUMBERS: &str = "SELECT (SELECT ifnull(max(run_no), 0) FROM runs), \
@@ -46,6 +49,16 @@ pub(crate) async fn look(
         }
         tasks = Some(batch.add(LOOK_TASKS, Values::rows(keys)));
     }
+    let slots =
+        Rows::of_texts(requests.iter().filter_map(Request::slot).collect::<Vec<_>>().iter().map(String::as_str));
+    let slots = (!slots.is_empty()).then(|| batch.add(LOOK_SLOTS, Values::rows(slots)));
+    let continued: Vec<(Arc<str>, String)> = requests.iter().filter_map(Request::continues).collect();
+    let mut lasts = None;
+    if !continued.is_empty() {
+        let mut keys = Rows::new();
+        continued.iter().for_each(|(session, tenant)| keys.row().text(session).text(tenant).end());
+        lasts = Some(batch.add(LOOK_LASTS, Values::rows(keys)));
+    }
     let mut given = batch.run(connection).await?;
     let found = given.take(numbers).iter().try_for_each(|row| set_numbers(&mut board, row));
     let found = found.and_then(|()| {
@@ -55,6 +68,16 @@ pub(crate) async fn look(
     let found = found.and_then(|()| {
         let rows = tasks.map(|tasks| given.take(tasks)).unwrap_or_default();
         rows.iter().try_for_each(|row| set_task(&mut board, row))
+    });
+    let found = found.and_then(|()| {
+        let rows = slots.map(|slots| given.take(slots)).unwrap_or_default();
+        board.slots =
+            rows.iter().map(|row| Ok(Reader::new(row).text()?.to_string())).collect::<Result<_, StoreError>>()?;
+        Ok(())
+    });
+    let found = found.and_then(|()| {
+        let rows = lasts.map(|lasts| given.take(lasts)).unwrap_or_default();
+        rows.iter().try_for_each(|row| set_last(&mut board, row, &continued))
     });
     found.map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
     Ok(board)
@@ -84,6 +107,7 @@ fn ask(board: &mut Board, request: &Request) {
         | Request::Prune(..)
         | Request::Seal(..)
         | Request::RevokeGrant(..)
+        | Request::Desk(..)
         | Request::ForeignVersion(_) => {}
     }
 }
@@ -93,6 +117,13 @@ fn set_numbers(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
     board.last_run = reader.int()?;
     board.last_task = reader.int()?;
     board.last_ticket = reader.int()?;
+    Ok(())
+}
+
+fn set_last(board: &mut Board, row: &SqliteRow, asked: &[(Arc<str>, String)]) -> Result<(), StoreError> {
+    let mut reader = Reader::new(row);
+    let key = asked.get(reader.small()? as usize).ok_or_else(|| corrupt("a session was not asked for"))?;
+    board.lasts.insert(key.clone(), reader.text_or_null()?.map(|run| RunId::new(&*run)));
     Ok(())
 }
 
@@ -116,6 +147,8 @@ fn set_run(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
         },
         change: RunChange::Nothing,
         is_renamed: false,
+        session: None,
+        slot: None,
     });
     Ok(())
 }

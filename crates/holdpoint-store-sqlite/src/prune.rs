@@ -18,7 +18,7 @@ macro_rules! over {
 }
 
 /// The statements of a prune, in order. The second gives the runs.
-pub(crate) type PruneSql = [&'static str; 5];
+pub(crate) type PruneSql = [&'static str; 6];
 
 macro_rules! prune_sql {
     ($over:expr) => {
@@ -26,6 +26,7 @@ macro_rules! prune_sql {
             concat!("DELETE FROM log WHERE run_no IN ", $over),
             concat!("SELECT run_id FROM runs WHERE run_no IN ", $over, " ORDER BY updated_at, run_no"),
             concat!("DELETE FROM tasks WHERE run_no IN ", $over),
+            concat!("DELETE FROM questions WHERE run_no IN ", $over),
             concat!(
                 "INSERT INTO tombstones (tenant, run_id, revision, link, seal, at) \
                  SELECT audit_tenant, run_id, audit_revision, audit_link, seal_no, $3 FROM runs WHERE run_no IN ",
@@ -50,10 +51,12 @@ pub(crate) fn prune(batch: &mut Batch, request: &PruneRequest, now: Timestamp) -
             None => values,
         }
     };
-    let [log, names, tasks, stones, runs] = if request.tenant.is_some() { OF_ONE_TENANT } else { OF_ANY_TENANT };
+    let [log, names, tasks, questions, stones, runs] =
+        if request.tenant.is_some() { OF_ONE_TENANT } else { OF_ANY_TENANT };
     batch.add(log, values());
     let names = batch.add(names, values());
     batch.add(tasks, values());
+    batch.add(questions, values());
     batch.add(stones, values());
     batch.add(runs, values());
     names

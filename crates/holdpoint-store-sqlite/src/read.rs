@@ -5,26 +5,31 @@ use std::sync::Arc;
 
 use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
 use holdpoint_store::{
-    Agents, AuditRow, DUE_LIMIT_MAX, DeliveredTask, Head, Record, RunFilter, RunPage, StoreError, TaskFilter, TaskHead,
-    TaskPage, packed,
+    Agents, AuditRow, DUE_LIMIT_MAX, DeliveredTask, Head, Record, RunFilter, RunPage, Scope, StoreError, TaskFilter,
+    TaskHead, TaskPage, TaskStage, packed,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite, SqlitePool};
 
 use crate::batch::Values;
 use crate::columns::{
-    Reader, cursor, cursor_number, head_columns, signed, signed_len, status_number, task_columns, unpack_one,
+    self, Reader, cursor, cursor_number, head_columns, signed, signed_len, status_number, task_columns, tenant_key,
+    unpack_one,
 };
 use crate::fault::{corrupt, store_error};
 use crate::leases::read_runs;
 use crate::rows::Rows;
 
-pub(crate) const HEAD: &str = concat!("SELECT ", head_columns!(), " FROM runs WHERE run_id = $1");
+pub(crate) const HEAD: &str =
+    concat!("SELECT ", head_columns!(), " FROM runs WHERE run_id = $1 AND ($2 IS NULL OR tenant = $2)");
+pub(crate) const REVISIONS: &str = "SELECT r.run_id, r.revision FROM json_each($1) j \
+     CROSS JOIN runs r ON r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT)";
 pub(crate) const REVISION: &str = "SELECT revision FROM runs WHERE run_id = $1";
 pub(crate) const LOAD: &str = "SELECT l.first_seq, l.last_seq, l.at, l.body FROM runs r \
-     LEFT JOIN log l ON l.run_no = r.run_no AND l.last_seq > $2 WHERE r.run_id = $1 ORDER BY l.last_seq";
+     LEFT JOIN log l ON l.run_no = r.run_no AND l.last_seq > $2 WHERE r.run_id = $1 \
+     AND ($3 IS NULL OR r.tenant = $3) ORDER BY l.last_seq";
 pub(crate) const AUDIT: &str = "SELECT l.last_seq, l.at, l.audit, l.link FROM runs r JOIN log l ON l.run_no = r.run_no \
-     WHERE r.run_id = $1 AND l.audit IS NOT NULL ORDER BY l.last_seq";
+     WHERE r.run_id = $1 AND ($2 IS NULL OR r.audit_tenant = $2) AND l.audit IS NOT NULL ORDER BY l.last_seq";
 pub(crate) const DUE: &str = "SELECT r.run_id FROM json_each($1) j CROSS JOIN runs r WHERE r.run_no IN (\
      SELECT d.run_no FROM runs d INDEXED BY runs_due \
      WHERE d.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) AND d.deadline <= $3 \
@@ -49,7 +54,8 @@ pub(crate) const DELIVERED: &str = concat!(
 pub(crate) const TASK: &str = concat!(
     "SELECT ",
     task_columns!(),
-    " FROM runs r JOIN tasks t ON t.run_no = r.run_no WHERE r.run_id = $1 AND t.turn = $2 AND t.idx = $3"
+    " FROM runs r JOIN tasks t ON t.run_no = r.run_no WHERE r.run_id = $1 AND t.turn = $2 AND t.idx = $3 \
+     AND ($4 IS NULL OR t.tenant = $4)"
 );
 
 const RUN_CURSOR: char = 'r';
@@ -71,8 +77,9 @@ impl Readers {
         sqlx::query_with(sql, values).fetch_all(&self.0).await.map_err(failed)
     }
 
-    pub(crate) async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        let rows = self.all(HEAD, Values::none().text(run.as_str()), "read the run").await?;
+    pub(crate) async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        let values = Values::none().text(run.as_str()).text_or_null(scope.tenant());
+        let rows = self.all(HEAD, values, "read the run").await?;
         rows.first().map(|row| Reader::new(row).head()).transpose()
     }
 
@@ -82,8 +89,19 @@ impl Readers {
         Ok(Revision(Reader::new(row).big()?))
     }
 
-    pub(crate) async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        let values = Values::none().text(run.as_str()).int(signed(after.0));
+    /// Where these runs are, those that are there.
+    pub(crate) async fn revisions(&self, runs: &[RunId]) -> Result<Vec<(RunId, Revision)>, StoreError> {
+        let wanted = Rows::of_texts(runs.iter().map(RunId::as_str));
+        let rows = self.all(REVISIONS, Values::rows(wanted), "read the runs").await?;
+        let read = |row| {
+            let mut reader = Reader::new(row);
+            Ok((RunId::new(reader.text()?), Revision(reader.big()?)))
+        };
+        rows.iter().map(read).collect()
+    }
+
+    pub(crate) async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        let values = Values::none().text(run.as_str()).int(signed(after.0)).text_or_null(scope.tenant());
         let rows = self.all(LOAD, values, "read the records of the run").await?;
         if rows.is_empty() {
             return Err(StoreError::NotFound { run: run.clone() });
@@ -96,8 +114,10 @@ impl Readers {
         Ok(records)
     }
 
-    pub(crate) async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-        let rows = self.all(AUDIT, Values::none().text(run.as_str()), "read the audit log of the run").await?;
+    pub(crate) async fn audit(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        let tenant = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
+        let values = Values::none().text(run.as_str()).text_or_null(tenant.as_deref());
+        let rows = self.all(AUDIT, values, "read the audit log of the run").await?;
         let read = |row| {
             let mut reader = Reader::new(row);
             let (revision, at) = (Revision(reader.big()?), reader.moment()?);
@@ -154,9 +174,9 @@ impl Readers {
         rows.iter().map(read).collect()
     }
 
-    pub(crate) async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+    pub(crate) async fn task(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
         let values = Values::none().text(key.run.as_str()).int(key.turn.0.into()).int(key.index.0.into());
-        let rows = self.all(TASK, values, "read the task").await?;
+        let rows = self.all(TASK, values.text_or_null(scope.tenant()), "read the task").await?;
         rows.first().map(|row| Reader::new(row).task()).transpose()
     }
 
@@ -225,6 +245,9 @@ pub(crate) fn list_query(filter: &RunFilter) -> Result<QueryBuilder<Sqlite>, Sto
     if let Some(tenant) = &filter.tenant {
         query.push(" AND tenant = ").push_bind(tenant.to_string());
     }
+    if let Some(session) = &filter.session {
+        query.push(" AND session = ").push_bind(session.to_string());
+    }
     query.push(" ORDER BY run_no DESC LIMIT ").push_bind(signed_len(filter.page_size() + 1));
     Ok(query)
 }
@@ -246,6 +269,17 @@ pub(crate) fn tasks_query(filter: &TaskFilter) -> Result<QueryBuilder<Sqlite>, S
     if let Some(tool) = &filter.tool {
         query.push(" AND t.tool = ").push_bind(tool.as_str().to_owned());
     }
+    if let Some(stage) = filter.stage {
+        query.push(format_args!(" AND t.state = {}", stage_number(stage)));
+    }
     query.push(" ORDER BY t.task_no LIMIT ").push_bind(signed_len(filter.page_size() + 1));
     Ok(query)
+}
+
+fn stage_number(stage: TaskStage) -> i64 {
+    match stage {
+        TaskStage::Waiting => columns::WAITING,
+        TaskStage::Leased => columns::LEASED,
+        TaskStage::Delivered => columns::DELIVERED,
+    }
 }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::{
     ClaimRequest, CommitError, GrantOpening, HeadUpdate, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest,
-    Release, Seal, StoreError, TaskChange, TaskLease,
+    QuestionChange, Release, Seal, SessionUse, StoreError, TaskChange, TaskLease,
 };
 use sqlx::sqlite::SqliteRow;
 use tokio::sync::oneshot;
 
 use crate::batch::{Given, StatementNo};
+use crate::columns::tenant_key;
+use crate::desk::{DeskAnswer, DeskReply, DeskWrite};
 use crate::fault::GroupFailure;
 use crate::grants::Revoking;
 use crate::leases::read_runs;
+use crate::sessions::slot;
 use crate::tasks::Leasing;
 
 /// Where an answer goes. Who no longer listens is not told.
@@ -31,6 +34,17 @@ pub(crate) struct Step {
     pub(crate) tasks: Vec<TaskChange>,
     pub(crate) audit: Option<Vec<u8>>,
     pub(crate) grants: Vec<GrantOpening>,
+    pub(crate) questions: Vec<QuestionChange>,
+    pub(crate) session_use: SessionUse,
+}
+
+impl Step {
+    /// What it would hold, if it creates a run that is alone in its session.
+    pub(crate) fn slot(&self) -> Option<String> {
+        let alone = self.at == Revision(0) && self.session_use.is_alone();
+        let session = self.head.session.as_deref().filter(|_| alone)?;
+        Some(slot(self.head.tenant.as_deref(), session))
+    }
 }
 
 /// One thing to write.
@@ -46,6 +60,7 @@ pub(crate) enum Request {
     /// What moved of a tenant's runs. Goes alone.
     Seal(Option<Arc<str>>, Answer<Option<Seal>>),
     RevokeGrant(Revoking, Answer<bool>),
+    Desk(DeskWrite, Answer<DeskAnswer>),
     /// A number that changes when somebody else wrote to the file. Nothing is written for it.
     ForeignVersion(Answer<i64>),
 }
@@ -58,6 +73,7 @@ pub(crate) enum Reply {
     Claimed(Answer<Vec<RunId>>, StatementNo),
     Pruned(Answer<Vec<RunId>>, StatementNo),
     Revoked(Answer<bool>, StatementNo),
+    Desk(Answer<DeskAnswer>, DeskReply),
     Leased(Answer<Vec<LeasedTask>>, StatementNo, Leasing),
 }
 
@@ -72,9 +88,11 @@ impl Request {
                 });
                 let grants = step.grants.iter().map(|grant| grant.body.len());
                 let audit = step.audit.as_ref().map_or(0, Vec::len);
-                step.body.len() + audit + bodies.sum::<usize>() + grants.sum::<usize>()
+                let questions = step.questions.iter().map(QuestionChange::bytes).sum::<usize>();
+                step.body.len() + audit + questions + bodies.sum::<usize>() + grants.sum::<usize>()
             }
             Request::Deliver(_, result, _) => result.len(),
+            Request::Desk(write, _) => write.bytes(),
             Request::Renew(..)
             | Request::Claim(..)
             | Request::Lease(..)
@@ -85,6 +103,18 @@ impl Request {
             | Request::RevokeGrant(..)
             | Request::ForeignVersion(_) => 0,
         }
+    }
+
+    /// The session whose last run matters to it: its name and its tenant, as they are stored.
+    pub(crate) fn continues(&self) -> Option<(Arc<str>, String)> {
+        let Request::Commit(step, _) = self else { return None };
+        step.session_use.after().filter(|_| step.at == Revision(0))?;
+        Some((step.head.session.clone()?, tenant_key(step.head.tenant.as_deref())))
+    }
+
+    /// The session that it wants for itself.
+    pub(crate) fn slot(&self) -> Option<String> {
+        if let Request::Commit(step, _) = self { step.slot() } else { None }
     }
 
     /// Says that nothing was written.
@@ -99,6 +129,7 @@ impl Request {
             Request::Heartbeat(_, _, answer) => fail(answer, failure),
             Request::Seal(_, answer) => fail(answer, failure),
             Request::RevokeGrant(_, answer) => fail(answer, failure),
+            Request::Desk(_, answer) => fail(answer, failure),
             Request::ForeignVersion(answer) => fail(answer, failure),
         }
     }
@@ -114,6 +145,7 @@ impl Reply {
             Reply::Claimed(answer, statement) => _ = answer.send(read_runs(&given.take(statement))),
             Reply::Leased(answer, statement, leasing) => _ = answer.send(leasing.read(&given.take(statement))),
             Reply::Revoked(answer, statement) => _ = answer.send(Ok(!given.take(statement).is_empty())),
+            Reply::Desk(answer, reply) => _ = answer.send(reply.read(given)),
             Reply::Pruned(answer, statement) => return send_pruned(answer, &given.take(statement)),
         }
         Vec::new()
@@ -128,6 +160,7 @@ impl Reply {
             Reply::Claimed(answer, _) | Reply::Pruned(answer, _) => fail(answer, failure),
             Reply::Leased(answer, ..) => fail(answer, failure),
             Reply::Revoked(answer, _) => fail(answer, failure),
+            Reply::Desk(answer, _) => fail(answer, failure),
         }
     }
 }

@@ -14,8 +14,11 @@ use crate::fault::{is_locked, store_error};
 use crate::options::{Migrate, Options, check_place};
 
 /// One step each, in order. The first makes version 1.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001_runs.sql"), include_str!("../migrations/0002_audit_chain.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/0001_runs.sql"),
+    include_str!("../migrations/0002_audit_chain.sql"),
+    include_str!("../migrations/0003_desk.sql"),
+];
 /// The version that this program reads and writes.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 /// The version that chained the audit rows. Those of older databases are chained when it comes.

@@ -4,20 +4,25 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use holdpoint_core::RunId;
-use holdpoint_store::Topic;
+use holdpoint_core::{Revision, RunId};
+use holdpoint_store::{StoreError, Topic};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use crate::read::Readers;
 use crate::request::Request;
 
 /// How often the file is looked at for what others wrote, while somebody waits.
 pub(crate) const POLL: Duration = Duration::from_millis(75);
+
+/// How many runs are looked at in one statement.
+const LOOK_MAX: usize = 500;
 
 /// Bells for runs, and one for each topic.
 pub(crate) struct Waits {
     bells: Mutex<HashMap<RunId, Bell>>,
     tasks: watch::Sender<u64>,
     runs: watch::Sender<u64>,
+    questions: watch::Sender<u64>,
     /// Rings when somebody begins to wait.
     begun: Notify,
 }
@@ -38,7 +43,8 @@ impl Waits {
     pub(crate) fn new() -> Self {
         let (tasks, _) = watch::channel(0);
         let (runs, _) = watch::channel(0);
-        Self { bells: Mutex::default(), tasks, runs, begun: Notify::new() }
+        let (questions, _) = watch::channel(0);
+        Self { bells: Mutex::default(), tasks, runs, questions, begun: Notify::new() }
     }
 
     /// Begins to wait for a run.
@@ -75,21 +81,28 @@ impl Waits {
         self.topic(topic).send_modify(|times| *times = times.wrapping_add(1));
     }
 
-    /// Wakes everybody: somebody else wrote, and nobody knows what.
-    fn wake_all(&self) {
+    /// Wakes everybody who waits for a run.
+    fn wake_bells(&self) {
         self.bells().values().for_each(|bell| bell.notify.notify_waiters());
+    }
+
+    /// Wakes everybody who waits for a topic: somebody else wrote, and nobody knows what.
+    fn wake_topics(&self) {
         self.wake_topic(Topic::Tasks);
         self.wake_topic(Topic::Runs);
+        self.wake_topic(Topic::Questions);
     }
 
     fn somebody_waits(&self) -> bool {
-        self.tasks.receiver_count() > 0 || self.runs.receiver_count() > 0 || !self.bells().is_empty()
+        let watched = [&self.tasks, &self.runs, &self.questions].into_iter().any(|topic| topic.receiver_count() > 0);
+        watched || !self.bells().is_empty()
     }
 
     fn topic(&self, topic: Topic) -> &watch::Sender<u64> {
         match topic {
             Topic::Tasks => &self.tasks,
             Topic::Runs => &self.runs,
+            Topic::Questions => &self.questions,
         }
     }
 
@@ -110,11 +123,29 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// Where runs were when they were last looked at; nothing for one that was not there.
+type Known = HashMap<RunId, Option<Revision>>;
+
+/// Wakes those whose run moved since the last look. Others may write all the time, if only to prolong leases: everybody who
+/// waits would read their run again each time.
+async fn wake_moved(waits: &Waits, readers: &Readers, known: &mut Known) -> Result<(), StoreError> {
+    let runs: Vec<RunId> = waits.bells().keys().cloned().collect();
+    let mut there = HashMap::with_capacity(runs.len());
+    for some in runs.chunks(LOOK_MAX) {
+        there.extend(readers.revisions(some).await?);
+    }
+    let now: Known = runs.into_iter().map(|run| (run.clone(), there.get(&run).copied())).collect();
+    // One that was not looked at before may have moved since its waiter looked.
+    waits.wake_runs(now.iter().filter(|(run, at)| known.get(*run) != Some(*at)).map(|(run, _)| run));
+    *known = now;
+    Ok(())
+}
+
 /// Looks for what others wrote while somebody waits, and only then. Ends with the writer.
 ///
 /// The connection that writes is asked, since it alone does not count its own commits.
-pub(crate) async fn poll(waits: Arc<Waits>, queue: mpsc::WeakSender<Request>) {
-    let mut seen = None;
+pub(crate) async fn poll(waits: Arc<Waits>, queue: mpsc::WeakSender<Request>, readers: Readers) {
+    let (mut seen, mut known) = (None, Known::new());
     loop {
         while !waits.somebody_waits() {
             waits.begun.notified().await;
@@ -130,7 +161,10 @@ pub(crate) async fn poll(waits: Arc<Waits>, queue: mpsc::WeakSender<Request>) {
         if let Ok(Ok(version)) = version.await
             && seen.replace(version) != Some(version)
         {
-            waits.wake_all();
+            waits.wake_topics();
+            if wake_moved(&waits, &readers, &mut known).await.is_err() {
+                waits.wake_bells();
+            }
         }
     }
 }

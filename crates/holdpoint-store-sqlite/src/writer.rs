@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use crate::batch::{Batch, Values};
 use crate::board::Board;
 use crate::commit::Written;
+use crate::desk::DeskWrite;
 use crate::fault::GroupFailure;
 use crate::options::Options;
 use crate::request::{Answer, Reply, Request, Step};
@@ -44,6 +45,7 @@ struct News {
     moved: Vec<RunId>,
     tasks: bool,
     runs: bool,
+    questions: bool,
 }
 
 /// A group that was decided and not yet written.
@@ -160,6 +162,9 @@ impl Writer {
         if news.runs {
             self.waits.wake_topic(Topic::Runs);
         }
+        if news.questions {
+            self.waits.wake_topic(Topic::Questions);
+        }
     }
 
     /// The connection; a new one if the last one broke.
@@ -248,11 +253,16 @@ fn decide(mut board: Board, group: Vec<Request>) -> Decided {
                 news.tasks |= state == LeaseState::Held;
                 replies.push(Reply::State(answer, state));
             }
+            Request::Desk(DeskWrite::AskLate(_), _) => {
+                news.questions = true;
+                takers.push(request);
+            }
             Request::Claim(..)
             | Request::Lease(..)
             | Request::Prune(..)
             | Request::Seal(..)
             | Request::RevokeGrant(..)
+            | Request::Desk(..)
             | Request::ForeignVersion(_) => takers.push(request),
         }
     }
@@ -274,6 +284,7 @@ fn take(batch: &mut Batch, board: &mut Board, request: Request) -> Option<Reply>
         Request::RevokeGrant(revoking, answer) => {
             Some(Reply::Revoked(answer, grants::revoke(batch, &revoking, board.now)))
         }
+        Request::Desk(write, answer) => Some(Reply::Desk(answer, write.add(batch, board))),
         Request::Lease(request, answer) => {
             let (tasks, leasing) = tasks::lease(batch, board, &request);
             Some(Reply::Leased(answer, tasks, leasing))
@@ -298,12 +309,13 @@ impl News {
             Status::AwaitingToolConfirmation | Status::AwaitingToolResults => true,
             Status::Finished | Status::Failed | Status::Cancelled => false,
         };
-        Self { moved: vec![step.run.clone()], tasks, runs }
+        Self { moved: vec![step.run.clone()], tasks, runs, questions: !step.questions.is_empty() }
     }
 
     fn add(&mut self, other: News) {
         self.moved.extend(other.moved);
         self.tasks |= other.tasks;
         self.runs |= other.runs;
+        self.questions |= other.questions;
     }
 }

@@ -18,6 +18,8 @@
 //! # });
 //! ```
 
+mod asking;
+mod belonging;
 mod chains;
 mod claims;
 mod commits;
@@ -32,7 +34,9 @@ mod leasing;
 mod pruning;
 mod reading;
 mod results;
+mod scoping;
 mod sealing;
+mod serving;
 mod waiting;
 mod watching;
 
@@ -43,6 +47,16 @@ use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use crate::{HeadUpdate, Store, Transition};
 
+pub use asking::{
+    a_pruned_run_leaves_no_questions, a_question_asked_again_begins_anew,
+    a_question_is_asked_and_ends_with_its_transition, a_question_wakes_those_who_wait_for_questions,
+    a_refused_transition_leaves_questions_alone, changes_of_questions_are_followed, no_change_of_questions_is_missed,
+    pending_questions_come_by_deadline, questions_are_filtered,
+};
+pub use belonging::{
+    a_run_goes_on_only_from_the_last_of_its_session, a_session_is_free_when_its_run_is_over,
+    of_racing_runs_alone_in_a_session_one_is_created, sessions_are_listed_by_their_last_run,
+};
 pub use chains::{
     an_audit_log_that_nobody_changed_is_whole, audit_heads_are_those_of_one_tenant, audit_rows_are_chained,
     chains_are_right_under_load, the_audit_log_of_a_tenant_or_a_run_comes_alone, the_whole_audit_log_comes_in_pages,
@@ -97,9 +111,15 @@ pub use results::{
     a_task_with_a_result_is_not_leased_again, arrivals_are_of_paused_runs, closing_takes_the_result_away,
     delivering_twice_is_delivering_once, results_wait_in_the_order_of_their_arrival,
 };
+pub use scoping::what_is_outside_a_scope_is_not_there;
 pub use sealing::{
     a_pruned_run_leaves_a_tombstone, many_runs_take_many_seals, racing_seals_follow_each_other, seals_chain_what_moved,
     tenants_are_named, traces_tell_what_became_of_sealed_runs, what_is_to_be_sealed_is_named,
+};
+pub use serving::{
+    a_response_is_kept_for_those_who_ask_again, a_setting_stays_as_it_was_first, a_tally_counts_what_is_there,
+    late_questions_are_asked_once, of_racing_reservations_one_is_new, responses_have_their_time,
+    workers_are_listed_with_their_leases,
 };
 pub use waiting::{
     everybody_who_waits_is_woken, waiting_ends_at_the_next_commit, waiting_for_the_past_is_over_at_once,
@@ -206,6 +226,27 @@ macro_rules! with_store_rules {
             grants_are_listed_in_pages,
             grants_match_tenant_tool_and_time,
             only_the_newest_grants_are_matched,
+            a_pruned_run_leaves_no_questions,
+            a_question_asked_again_begins_anew,
+            a_question_is_asked_and_ends_with_its_transition,
+            a_question_wakes_those_who_wait_for_questions,
+            a_refused_transition_leaves_questions_alone,
+            changes_of_questions_are_followed,
+            no_change_of_questions_is_missed,
+            pending_questions_come_by_deadline,
+            questions_are_filtered,
+            what_is_outside_a_scope_is_not_there,
+            a_run_goes_on_only_from_the_last_of_its_session,
+            a_session_is_free_when_its_run_is_over,
+            of_racing_runs_alone_in_a_session_one_is_created,
+            sessions_are_listed_by_their_last_run,
+            a_response_is_kept_for_those_who_ask_again,
+            a_setting_stays_as_it_was_first,
+            a_tally_counts_what_is_there,
+            late_questions_are_asked_once,
+            of_racing_reservations_one_is_new,
+            responses_have_their_time,
+            workers_are_listed_with_their_leases,
         }
     };
 }

@@ -93,6 +93,9 @@ pub enum CommitError {
     /// A task that it closes is not as it must be: the lease is not the current one. Nothing changed.
     #[error("the lease of the task is not the current one")]
     LeaseLost,
+    /// The run is to be created alone in its session, which has a run that is not over. Nothing changed.
+    #[error("the session has a run that is not over")]
+    SessionBusy,
     /// No store takes such a transition. Nothing changed.
     #[error("the transition cannot be stored: {0}")]
     Invalid(TransitionProblem),
@@ -107,6 +110,7 @@ impl CommitError {
         match self {
             CommitError::Stale { .. } => Code::StaleContinuation,
             CommitError::LeaseLost => Code::LeaseLost,
+            CommitError::SessionBusy => Code::RunBusy,
             CommitError::Invalid(_) => Code::StoreFailed,
             CommitError::Store(error) => error.code(),
         }
@@ -117,6 +121,7 @@ impl CommitError {
         match self {
             CommitError::Stale { .. } => Some("load the run again and decide anew"),
             CommitError::LeaseLost => Some("somebody else has the task by now, or nobody needs it any more"),
+            CommitError::SessionBusy => Some("wait until it is over, answer what it asks, or cancel it"),
             CommitError::Invalid(_) => None,
             CommitError::Store(error) => error.hint(),
         }

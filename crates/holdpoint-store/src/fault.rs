@@ -37,6 +37,13 @@ pub enum StoreFault {
         /// The one that this program needs.
         known: u32,
     },
+    /// Those who use it sign with another key.
+    OtherKey {
+        /// The public half of theirs.
+        theirs: String,
+        /// The public half of the one that was brought.
+        brought: String,
+    },
 }
 
 impl StoreFault {
@@ -50,7 +57,8 @@ impl StoreFault {
             | StoreFault::ReadOnly
             | StoreFault::Corrupt
             | StoreFault::SchemaNewer { .. }
-            | StoreFault::SchemaOlder { .. } => false,
+            | StoreFault::SchemaOlder { .. }
+            | StoreFault::OtherKey { .. } => false,
         }
     }
 
@@ -67,6 +75,7 @@ impl StoreFault {
             StoreFault::Corrupt => Code::StoreCorrupt,
             StoreFault::SchemaNewer { .. } => Code::StoreSchemaNewer,
             StoreFault::SchemaOlder { .. } => Code::StoreSchemaOlder,
+            StoreFault::OtherKey { .. } => Code::StoreOtherKey,
         }
     }
 
@@ -83,6 +92,9 @@ impl StoreFault {
             StoreFault::Corrupt => "restore the database from a backup",
             StoreFault::SchemaNewer { .. } => "use the newer version of Holdpoint that made this database",
             StoreFault::SchemaOlder { .. } => "run `holdpoint migrate` first",
+            StoreFault::OtherKey { .. } => {
+                "copy the key file of the other servers; to change the key, end them all and use `serve --new-key`"
+            }
         }
     }
 }
@@ -103,6 +115,9 @@ impl fmt::Display for StoreFault {
             }
             StoreFault::SchemaOlder { found, known } => {
                 write!(f, "the database has schema version {found}, this program needs {known}")
+            }
+            StoreFault::OtherKey { theirs, brought } => {
+                write!(f, "those who use the database sign with the key `{theirs}`, and not with `{brought}`")
             }
         }
     }

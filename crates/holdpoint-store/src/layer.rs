@@ -8,9 +8,10 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
-    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage,
-    Seal, SealedRun, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition,
-    Unsealed,
+    GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges,
+    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
+    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept,
+    TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 
 /// A store around another one. Whatever is not written hands on, so a layer is as long as what it changes.
@@ -149,6 +150,91 @@ pub trait StoreLayer: Send + Sync + 'static {
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
         self.inner().tasks(filter).await
+    }
+
+    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.inner().head_in(scope, run).await
+    }
+
+    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        self.inner().load_in(scope, run, after).await
+    }
+
+    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        self.inner().audit_in(scope, run).await
+    }
+
+    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        self.inner().grant(scope, id).await
+    }
+
+    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        self.inner().task_in(scope, key).await
+    }
+
+    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        self.inner().question(scope, key).await
+    }
+
+    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        self.inner().questions(filter).await
+    }
+
+    async fn questions_after(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        self.inner().questions_after(scope, after, limit).await
+    }
+
+    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
+        self.inner().ask_late(late).await
+    }
+
+    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
+        self.inner().first_setting(name, value).await
+    }
+
+    async fn change_setting(&self, name: &str, from: &str, to: &str) -> Result<bool, StoreError> {
+        self.inner().change_setting(name, from, to).await
+    }
+
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+        self.inner().sessions(filter).await
+    }
+
+    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        self.inner().reserve_response(reservation).await
+    }
+
+    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        self.inner().keep_response(key, response).await
+    }
+
+    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.inner().kept_response(key).await
+    }
+
+    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError> {
+        self.inner().drop_response(key).await
+    }
+
+    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+        self.inner().seen_worker(seen).await
+    }
+
+    async fn workers(&self, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError> {
+        self.inner().workers(scope).await
+    }
+
+    async fn tally(&self) -> Result<StoreTally, StoreError> {
+        self.inner().tally().await
+    }
+
+    async fn sweep(&self) -> Result<Swept, StoreError> {
+        self.inner().sweep().await
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
@@ -295,6 +381,91 @@ impl<L: StoreLayer> Store for L {
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
         StoreLayer::tasks(self, filter).await
+    }
+
+    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        StoreLayer::head_in(self, scope, run).await
+    }
+
+    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        StoreLayer::load_in(self, scope, run, after).await
+    }
+
+    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        StoreLayer::audit_in(self, scope, run).await
+    }
+
+    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        StoreLayer::grant(self, scope, id).await
+    }
+
+    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        StoreLayer::task_in(self, scope, key).await
+    }
+
+    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        StoreLayer::question(self, scope, key).await
+    }
+
+    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        StoreLayer::questions(self, filter).await
+    }
+
+    async fn questions_after(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        StoreLayer::questions_after(self, scope, after, limit).await
+    }
+
+    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
+        StoreLayer::ask_late(self, late).await
+    }
+
+    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
+        StoreLayer::first_setting(self, name, value).await
+    }
+
+    async fn change_setting(&self, name: &str, from: &str, to: &str) -> Result<bool, StoreError> {
+        StoreLayer::change_setting(self, name, from, to).await
+    }
+
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+        StoreLayer::sessions(self, filter).await
+    }
+
+    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        StoreLayer::reserve_response(self, reservation).await
+    }
+
+    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        StoreLayer::keep_response(self, key, response).await
+    }
+
+    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+        StoreLayer::kept_response(self, key).await
+    }
+
+    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError> {
+        StoreLayer::drop_response(self, key).await
+    }
+
+    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+        StoreLayer::seen_worker(self, seen).await
+    }
+
+    async fn workers(&self, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError> {
+        StoreLayer::workers(self, scope).await
+    }
+
+    async fn tally(&self) -> Result<StoreTally, StoreError> {
+        StoreLayer::tally(self).await
+    }
+
+    async fn sweep(&self) -> Result<Swept, StoreError> {
+        StoreLayer::sweep(self).await
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {

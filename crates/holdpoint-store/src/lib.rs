@@ -17,10 +17,15 @@ mod lease;
 mod memory;
 pub mod packed;
 mod prune;
+mod question;
+mod response;
 mod run_list;
+mod scope;
+mod session_list;
 mod store;
 mod task;
 mod transition;
+mod worker_list;
 
 pub use audit::{
     AuditPage, AuditRow, AuditScope, AuditedRun, Link, Seal, SealMark, SealedRun, Tombstone, Trace, Unsealed,
@@ -35,13 +40,24 @@ pub use layer::StoreLayer;
 pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, OwnerId};
 pub use memory::MemoryStore;
 pub use prune::{PRUNE_LIMIT_MAX, PruneRequest};
+pub use question::{
+    LateQuestions, QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening,
+    QuestionPage, QuestionRow, QuestionSeq, QuestionStatus,
+};
+pub use response::{
+    RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, RESPONSE_KEY_BYTES_MAX, RESPONSE_RESERVED_MS, Reservation, Reserved,
+    ResponseKey,
+};
 pub use run_list::{Cursor, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, RunFilter, RunPage};
+pub use scope::Scope;
+pub use session_list::{SessionFilter, SessionPage, SessionRow, SessionUse};
 pub use store::{DUE_LIMIT_MAX, Store, Topic};
 pub use task::{
     DeliveredTask, Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask,
-    Release, TaskChange, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage, TaskState,
+    Release, TaskChange, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage, TaskStage, TaskState,
 };
 pub use transition::{
     Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_BYTES_MAX, TRANSITION_RECORDS_MAX,
     Transition,
 };
+pub use worker_list::{StoreTally, Swept, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen};

@@ -1,13 +1,16 @@
 //! Runs in the memory of this process. They end with it.
 
 mod audit;
+mod desk;
 mod entry;
 mod grants;
 mod holds;
 mod log;
 mod owners;
+mod questions;
 mod queue;
 mod runs;
+mod sessions;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -23,9 +26,11 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release,
-    Revoked, RunFilter, RunPage, Seal, SealedRun, Store, StoreError, SystemClock, TaskFilter, TaskHead, TaskLease,
-    TaskPage, Tombstone, Topic, Trace, Transition, Unsealed,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest,
+    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
+    ResponseKey, Revoked, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError,
+    StoreTally, Swept, SystemClock, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition,
+    Unsealed, WorkerRow, WorkerSeen,
 };
 use table::{Moved, Table, Wanted};
 
@@ -93,11 +98,19 @@ impl Store for MemoryStore {
     }
 
     async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        self.table().load(run, after)
+        self.table().load(&Scope::All, run, after)
     }
 
     async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        Ok(self.table().head(run))
+        Ok(self.table().head(&Scope::All, run))
+    }
+
+    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        Ok(self.table().head(scope, run))
+    }
+
+    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        self.table().load(scope, run, after)
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
@@ -120,6 +133,10 @@ impl Store for MemoryStore {
 
     async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
         Ok(self.table().audit(run))
+    }
+
+    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        Ok(self.table().audit_in(scope, run))
     }
 
     async fn audit_after(
@@ -177,6 +194,11 @@ impl Store for MemoryStore {
 
     async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
         self.table().grants.list(filter)
+    }
+
+    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        let table = self.table();
+        Ok(table.grants.find(id).filter(|row| scope.covers(row.tenant.as_deref())).cloned())
     }
 
     async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
@@ -241,8 +263,87 @@ impl Store for MemoryStore {
         Ok(self.table().task(key))
     }
 
+    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        Ok(self.table().task(key).filter(|task| scope.covers(task.tenant.as_deref())))
+    }
+
     async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
         self.table().tasks(filter)
+    }
+
+    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        let table = self.table();
+        Ok(table.place_of(key).and_then(|place| table.questions.find(scope, place)))
+    }
+
+    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        self.table().questions.list(filter)
+    }
+
+    async fn questions_after(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        self.table().questions.after(scope, after, limit.min(DUE_LIMIT_MAX))
+    }
+
+    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
+        self.table().ask_late(late);
+        Ok(())
+    }
+
+    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
+        Ok(self.table().front_desk.first_setting(name, value))
+    }
+
+    async fn change_setting(&self, name: &str, from: &str, to: &str) -> Result<bool, StoreError> {
+        Ok(self.table().front_desk.change_setting(name, (from, to)))
+    }
+
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+        self.table().sessions(filter)
+    }
+
+    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        let now = self.now();
+        Ok(self.table().front_desk.reserve(reservation, now))
+    }
+
+    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        self.table().front_desk.keep(key, response);
+        Ok(())
+    }
+
+    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let now = self.now();
+        Ok(self.table().front_desk.kept(key, now))
+    }
+
+    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError> {
+        self.table().front_desk.drop_response(key);
+        Ok(())
+    }
+
+    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+        let now = self.now();
+        self.table().front_desk.seen(seen, now);
+        Ok(())
+    }
+
+    async fn workers(&self, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError> {
+        let now = self.now();
+        Ok(self.table().workers(scope, now))
+    }
+
+    async fn tally(&self) -> Result<StoreTally, StoreError> {
+        Ok(self.table().tally())
+    }
+
+    async fn sweep(&self) -> Result<Swept, StoreError> {
+        let now = self.now();
+        Ok(self.table().front_desk.sweep(now))
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {

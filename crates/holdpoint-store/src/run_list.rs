@@ -20,6 +20,8 @@ pub struct RunFilter {
     pub agent: Option<Arc<str>>,
     /// Only runs of this tenant.
     pub tenant: Option<Arc<str>>,
+    /// Only runs of this session.
+    pub session: Option<Arc<str>>,
     /// Go on where an earlier page ended.
     pub cursor: Option<Cursor>,
     /// How many at most: [`LIST_LIMIT_DEFAULT`] if absent, never more than [`LIST_LIMIT_MAX`].
@@ -37,6 +39,7 @@ impl RunFilter {
         self.status.is_none_or(|status| status == head.status)
             && self.agent.as_ref().is_none_or(|agent| Some(agent) == head.agent.as_ref())
             && self.tenant.as_ref().is_none_or(|tenant| Some(tenant) == head.tenant.as_ref())
+            && self.session.as_ref().is_none_or(|session| Some(session) == head.session.as_ref())
     }
 }
 

@@ -8,8 +8,10 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
-    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, Record, Release, RunFilter, RunPage,
-    Seal, SealedRun, StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition, Unsealed,
+    GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges,
+    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
+    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, StoreError, StoreTally, Swept, TaskFilter,
+    TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 
 /// How many runs or tasks [`Store::due`] and [`Store::lapsed`] name at most, whatever was asked for.
@@ -22,6 +24,8 @@ pub enum Topic {
     Tasks,
     /// A run may be there to claim, or may have paused or have results to take.
     Runs,
+    /// A question was asked, changed or ended.
+    Questions,
 }
 
 /// Where runs are kept.
@@ -53,6 +57,12 @@ pub trait Store: Send + Sync + 'static {
     /// What the last commit said about the run, or nothing when there is no such run.
     async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError>;
 
+    /// As [`Store::head`], for somebody who sees a part: a run outside is not there.
+    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError>;
+
+    /// As [`Store::load`], for somebody who sees a part: a run outside is not there.
+    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError>;
+
     /// One page of the runs that the filter lets through, the last created first.
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError>;
 
@@ -66,6 +76,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// What the transitions of a run left in the audit log, in order. Empty for a run that is not there.
     async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError>;
+
+    /// As [`Store::audit`], for somebody who sees a part: of a run outside there is nothing.
+    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError>;
 
     /// The audit logs of runs, run by run and row by row, from after `after`: about `limit` rows and at most
     /// [`DUE_LIMIT_MAX`]. Also runs without rows. Each page is as it was at one moment.
@@ -118,10 +131,14 @@ pub trait Store: Send + Sync + 'static {
     /// One page of grants, the newest first.
     async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError>;
 
+    /// A grant by its name, or nothing when there is none within what somebody sees.
+    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError>;
+
     /// Takes a grant of a tenant back. Says whether there was one to take back: one that nobody had taken back before.
     async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError>;
 
-    /// Prolongs the lease of a run that this owner holds, or that nobody does.
+    /// Prolongs the lease of a run that this owner holds, or that nobody does. For no time at all gives it back: whoever claims
+    /// it next has it.
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError>;
 
     /// Takes runs of these agents that are to go on and whose lease lapsed or that nobody holds, those that wait longest
@@ -156,8 +173,72 @@ pub trait Store: Send + Sync + 'static {
     /// What is known of a task, or nothing when there is no such task.
     async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError>;
 
+    /// As [`Store::task`], for somebody who sees a part: a task outside is not there.
+    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError>;
+
     /// One page of the tasks that the filter lets through, the first opened first.
     async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError>;
+
+    /// The question about a call, or nothing when there is none within what somebody sees.
+    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError>;
+
+    /// One page of questions, in the order that [`QuestionFilter`] says.
+    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError>;
+
+    /// The questions that changed after `after`, each once and as it is now: about `limit` and at most about
+    /// [`DUE_LIMIT_MAX`]. Without `after`: none, and where to begin. Nobody who goes on from [`QuestionChanges::seq`] misses
+    /// a change, or sees one again that was not followed by another.
+    ///
+    /// A change may show here a moment after its commit; those who wait are woken then.
+    /// [`StoreError::InvalidCursor`] when this store was never there: begin anew.
+    async fn questions_after(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError>;
+
+    /// Opens the questions of a run that asked them before its store kept questions, if it is still where they say. What is
+    /// there already stays as it is.
+    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError>;
+
+    /// Keeps a value that everybody who uses this store shares, unless there is one of that name. Returns the one that is
+    /// there.
+    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError>;
+
+    /// Puts a value in the place of another one. Says whether that other one, or the new one already, was there.
+    async fn change_setting(&self, name: &str, from: &str, to: &str) -> Result<bool, StoreError>;
+
+    /// One page of sessions, that of the last created run first.
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError>;
+
+    /// Begins a request that may be sent again. Of those who begin the same at the same time one gets
+    /// [`Reserved::New`]; one who got it and says nothing for [`crate::RESPONSE_RESERVED_MS`] gave it up.
+    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError>;
+
+    /// Keeps the response of a request that was begun, for [`crate::RESPONSE_KEPT_MS`] from its beginning. The first one
+    /// that is kept stays. Nothing happens when it was not begun.
+    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError>;
+
+    /// The response that was kept for a request, while its time is not over. Looking changes nothing.
+    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError>;
+
+    /// Gives up a request that was begun and changed nothing: it may be begun again at once. One that has a response stays.
+    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError>;
+
+    /// Notes that a worker is there.
+    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError>;
+
+    /// The workers within what somebody sees, those last seen first: at most [`crate::WORKERS_MAX`]
+    /// and none that nobody has seen for [`crate::WORKER_KEPT_MS`].
+    async fn workers(&self, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError>;
+
+    /// How much of what is there. Counts what is not over: as long as it takes to go through that.
+    async fn tally(&self) -> Result<StoreTally, StoreError>;
+
+    /// Throws away responses past their time and workers that nobody has seen for [`crate::WORKER_KEPT_MS`]: at most
+    /// [`DUE_LIMIT_MAX`] of each.
+    async fn sweep(&self) -> Result<Swept, StoreError>;
 
     /// Removes runs that are over, with everything that belongs to them, and says which. Of each remains a tombstone.
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError>;

@@ -183,6 +183,28 @@ pub enum TaskState {
     },
 }
 
+/// The stages of a task's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TaskStage {
+    /// It can be leased, now or later.
+    Waiting,
+    /// A worker has it.
+    Leased,
+    /// It has a result, which waits for the run to take it.
+    Delivered,
+}
+
+impl TaskState {
+    /// On which stage it is.
+    pub fn stage(&self) -> TaskStage {
+        match self {
+            TaskState::Waiting { .. } => TaskStage::Waiting,
+            TaskState::Leased { .. } => TaskStage::Leased,
+            TaskState::Delivered { .. } => TaskStage::Delivered,
+        }
+    }
+}
+
 /// A result that waits to be taken by its run.
 #[derive(Clone)]
 pub struct DeliveredTask {
@@ -227,6 +249,8 @@ pub struct TaskFilter {
     pub tenant: Option<Arc<str>>,
     /// Only tasks of this tool.
     pub tool: Option<ToolName>,
+    /// Only tasks on this stage.
+    pub stage: Option<TaskStage>,
     /// Go on where an earlier page ended.
     pub cursor: Option<Cursor>,
     /// How many at most: as for runs.
@@ -234,6 +258,13 @@ pub struct TaskFilter {
 }
 
 impl TaskFilter {
+    /// Whether a task is one of those to list.
+    pub fn matches(&self, task: &TaskHead) -> bool {
+        self.tenant.as_ref().is_none_or(|tenant| Some(tenant) == task.tenant.as_ref())
+            && self.tool.as_ref().is_none_or(|tool| *tool == task.tool)
+            && self.stage.is_none_or(|stage| stage == task.state.stage())
+    }
+
     /// The size of a page: at least 1.
     pub fn page_size(&self) -> usize {
         self.limit.unwrap_or(crate::LIST_LIMIT_DEFAULT).clamp(1, crate::LIST_LIMIT_MAX)

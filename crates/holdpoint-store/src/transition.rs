@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{ContinuationId, Revision, RunId, Status, Timestamp};
 
-use crate::{GrantOpening, Hold, TaskChange, TransitionProblem};
+use crate::{GrantOpening, Hold, QuestionChange, SessionUse, TaskChange, TransitionProblem};
 
 /// The largest record.
 pub const RECORD_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -32,12 +32,26 @@ pub struct Transition {
     pub audit: Option<Vec<u8>>,
     /// What people said about calls that are yet to come.
     pub grants: Vec<GrantOpening>,
+    /// What people are asked, and what they need not be asked any more.
+    pub questions: Vec<QuestionChange>,
+    /// Whether other runs of its session may be open. Counts when the run is created.
+    pub session_use: SessionUse,
 }
 
 impl Transition {
     /// Records and a head; nobody holds the run, and the queue stays as it is.
     pub fn new(records: Vec<Vec<u8>>, head: HeadUpdate, at: Timestamp) -> Self {
-        Self { records, head, at, hold: None, tasks: Vec::new(), audit: None, grants: Vec::new() }
+        Self {
+            records,
+            head,
+            at,
+            hold: None,
+            tasks: Vec::new(),
+            audit: None,
+            grants: Vec::new(),
+            questions: Vec::new(),
+            session_use: SessionUse::default(),
+        }
     }
 
     /// Whether any store could take it: not empty, within the limits, and about this run only.
@@ -66,6 +80,9 @@ impl Transition {
         {
             return Err(TransitionProblem::RecordTooLarge { bytes: body.len() });
         }
+        if let Some(question) = self.questions.iter().find(|question| question.bytes() > RECORD_BYTES_MAX) {
+            return Err(TransitionProblem::RecordTooLarge { bytes: question.bytes() });
+        }
         let bytes = self.bytes();
         if bytes > TRANSITION_BYTES_MAX {
             return Err(TransitionProblem::TooLarge { bytes });
@@ -83,7 +100,8 @@ impl Transition {
         });
         let records: usize = self.records.iter().map(Vec::len).sum();
         let grants: usize = self.grants.iter().map(|grant| grant.body.len()).sum();
-        records + tasks.sum::<usize>() + grants + self.audit.as_ref().map_or(0, Vec::len)
+        let questions: usize = self.questions.iter().map(QuestionChange::bytes).sum();
+        records + tasks.sum::<usize>() + grants + questions + self.audit.as_ref().map_or(0, Vec::len)
     }
 }
 
@@ -108,12 +126,14 @@ pub struct HeadUpdate {
     pub continuation: Option<ContinuationId>,
     /// The earliest deadline of what waits.
     pub deadline: Option<Timestamp>,
+    /// The session that the run belongs to. Counts when the run is created.
+    pub session: Option<Arc<str>>,
 }
 
 impl HeadUpdate {
     /// A status and nothing else.
     pub fn new(status: Status) -> Self {
-        Self { status, agent: None, tenant: None, continuation: None, deadline: None }
+        Self { status, agent: None, tenant: None, continuation: None, deadline: None, session: None }
     }
 }
 
@@ -134,6 +154,8 @@ pub struct Head {
     pub continuation: Option<ContinuationId>,
     /// The earliest deadline of what waits.
     pub deadline: Option<Timestamp>,
+    /// The session that it was created in.
+    pub session: Option<Arc<str>>,
     /// The moment of its first transition.
     pub created_at: Timestamp,
     /// The moment of its last transition.

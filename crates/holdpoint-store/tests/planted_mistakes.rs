@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp, ToolName};
 use holdpoint_store::conformance::{self, Fixture};
 use holdpoint_store::{
-    AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, Fence, GrantFilter, GrantRow, HeadUpdate,
-    LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore, PruneRequest, Record, Release, RunFilter, RunPage,
-    Seal, SealedRun, Store, StoreError, StoreLayer, TaskLease, TaskState, Tombstone, Topic, Trace, Transition,
-    Unsealed, first_link, next_link, seal_link,
+    AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, Fence, GrantFilter, GrantRow, Head, HeadUpdate,
+    LateQuestions, LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore, PruneRequest, QuestionChange,
+    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
+    ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionUse, Store, StoreError, StoreLayer, StoreTally,
+    TaskLease, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link, next_link, seal_link,
 };
 use tokio::sync::watch;
 
@@ -37,6 +38,7 @@ enum Mistake {
     ForgetsWhoHolds,
     RenewsForAnybody,
     PrunesPausedRuns,
+    PrunesNothing,
     PrunesEveryTenant,
     LosesAuditRows,
     RefusesTheSameResultTwice,
@@ -53,6 +55,22 @@ enum Mistake {
     GrantsToEveryTenant,
     GrantsPastTheirTime,
     RevokesForEveryTenant,
+    LosesQuestions,
+    NeverEndsQuestions,
+    ListsQuestionsInTurn,
+    ForgetsDeadlinesOfQuestions,
+    TellsChangesTwice,
+    MissesChanges,
+    SeesEverything,
+    LetsTwoIntoASession,
+    ForgetsSessions,
+    ForgetsResponses,
+    TakesAnyRequestForTheSame,
+    DoesEveryRequest,
+    ForgetsWorkers,
+    CountsNothing,
+    ForgetsSettings,
+    AsksLateAgain,
 }
 
 struct BrokenStore {
@@ -91,6 +109,10 @@ impl BrokenStore {
         self.mistake == mistake
     }
 
+    fn seen<'a>(&self, scope: &'a Scope) -> &'a Scope {
+        if self.has(Mistake::SeesEverything) { &Scope::All } else { scope }
+    }
+
     /// The lease that the inner store gave, for the one that this store takes it for.
     async fn inner_lease(&self, lease: &TaskLease) -> Result<TaskLease, StoreError> {
         let Some(task) = self.inner.task(&lease.key).await? else { return Ok(lease.clone()) };
@@ -121,6 +143,19 @@ impl StoreLayer for BrokenStore {
             Mistake::ForgetsWhoHolds => step.hold = None,
             Mistake::LosesAuditRows => step.audit = None,
             Mistake::LosesGrants => step.grants.clear(),
+            Mistake::LosesQuestions => step.questions.clear(),
+            Mistake::NeverEndsQuestions => {
+                step.questions.retain(|change| matches!(change, QuestionChange::Open(_)));
+            }
+            Mistake::ForgetsDeadlinesOfQuestions => {
+                for change in &mut step.questions {
+                    if let QuestionChange::Open(opening) = change {
+                        opening.deadline = None;
+                    }
+                }
+            }
+            Mistake::LetsTwoIntoASession => step.session_use = SessionUse::Shared,
+            Mistake::ForgetsSessions => step.head.session = None,
             Mistake::GrantsPastTheirTime => step.grants.iter_mut().for_each(|grant| grant.until = None),
             _ => {}
         }
@@ -318,7 +353,77 @@ impl StoreLayer for BrokenStore {
                 ended.map_err(|error| StoreError::failed("end a run", error))?;
             }
         }
+        if self.has(Mistake::PrunesNothing) {
+            return Ok(Vec::new());
+        }
         self.inner.prune(&request).await
+    }
+
+    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.inner.head_in(self.seen(scope), run).await
+    }
+
+    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        self.inner.question(self.seen(scope), key).await
+    }
+
+    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        let mut page = self.inner.questions(filter).await?;
+        if self.has(Mistake::ListsQuestionsInTurn) {
+            page.questions.sort_by_key(|row| row.key.index);
+        }
+        Ok(page)
+    }
+
+    async fn questions_after(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        let mut changes = self.inner.questions_after(self.seen(scope), after, limit).await?;
+        match (self.mistake, after) {
+            (Mistake::TellsChangesTwice, Some(after)) => {
+                changes.seq = QuestionSeq(changes.seq.0.saturating_sub(1).max(after.0));
+            }
+            (Mistake::MissesChanges, Some(_)) => changes.seq = self.inner.questions_after(scope, None, 1).await?.seq,
+            _ => {}
+        }
+        Ok(changes)
+    }
+
+    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        let mut reservation = reservation.clone();
+        if self.has(Mistake::TakesAnyRequestForTheSame) {
+            reservation.digest = holdpoint_core::Digest([0; 32]);
+        }
+        let reserved = self.inner.reserve_response(&reservation).await?;
+        Ok(if self.has(Mistake::DoesEveryRequest) { Reserved::New } else { reserved })
+    }
+
+    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        if self.has(Mistake::ForgetsResponses) { Ok(()) } else { self.inner.keep_response(key, response).await }
+    }
+
+    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+        if self.has(Mistake::ForgetsWorkers) { Ok(()) } else { self.inner.seen_worker(seen).await }
+    }
+
+    async fn tally(&self) -> Result<StoreTally, StoreError> {
+        if self.has(Mistake::CountsNothing) { Ok(StoreTally::default()) } else { self.inner.tally().await }
+    }
+
+    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
+        if self.has(Mistake::ForgetsSettings) { Ok(value.into()) } else { self.inner.first_setting(name, value).await }
+    }
+
+    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
+        let mut late = late.clone();
+        // As if nobody looked where the run is.
+        if self.has(Mistake::AsksLateAgain) {
+            late.at = self.inner.head(&late.run).await?.map_or(late.at, |head| head.revision);
+        }
+        self.inner.ask_late(&late).await
     }
 
     fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
@@ -378,6 +483,22 @@ async fn the_suite_finds_every_planted_mistake() {
         GrantsToEveryTenant: grants_match_tenant_tool_and_time;
         GrantsPastTheirTime: grants_match_tenant_tool_and_time;
         RevokesForEveryTenant: grants_match_tenant_tool_and_time;
+        LosesQuestions: a_question_is_asked_and_ends_with_its_transition, a_refused_transition_leaves_questions_alone;
+        NeverEndsQuestions: a_question_asked_again_begins_anew, a_question_is_asked_and_ends_with_its_transition;
+        PrunesNothing: a_pruned_run_leaves_no_questions;
+        ListsQuestionsInTurn: questions_are_filtered;
+        ForgetsDeadlinesOfQuestions: pending_questions_come_by_deadline;
+        TellsChangesTwice: changes_of_questions_are_followed, no_change_of_questions_is_missed;
+        SeesEverything: what_is_outside_a_scope_is_not_there, changes_of_questions_are_followed;
+        LetsTwoIntoASession: of_racing_runs_alone_in_a_session_one_is_created, a_session_is_free_when_its_run_is_over, a_run_goes_on_only_from_the_last_of_its_session;
+        ForgetsSessions: sessions_are_listed_by_their_last_run, a_head_is_what_the_last_commit_said;
+        ForgetsResponses: a_response_is_kept_for_those_who_ask_again, responses_have_their_time;
+        TakesAnyRequestForTheSame: a_response_is_kept_for_those_who_ask_again;
+        DoesEveryRequest: of_racing_reservations_one_is_new;
+        ForgetsWorkers: workers_are_listed_with_their_leases;
+        CountsNothing: a_tally_counts_what_is_there;
+        ForgetsSettings: a_setting_stays_as_it_was_first;
+        AsksLateAgain: late_questions_are_asked_once;
         LosesAllOnReopening: what_was_committed_is_there_after_reopening;
     }
 }
@@ -391,6 +512,9 @@ async fn the_suite_finds_a_store_that_never_wakes() {
     );
     let free = conformance::a_free_run_wakes_those_who_wait_for_runs(fixture(Mistake::NeverWakesWatchers)).await;
     assert!(tasks.is_err() && runs.is_err() && free.is_err());
+    let asked = conformance::a_question_wakes_those_who_wait_for_questions(fixture(Mistake::NeverWakesWatchers)).await;
+    let missed = conformance::no_change_of_questions_is_missed(fixture(Mistake::MissesChanges)).await;
+    assert!(asked.is_err() && missed.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,7 @@
 //! A scenario as its file says it.
 
 use holdpoint_core::{ErrorDetail, Parallel, Repeat, ResultOrder, Siblings};
+use holdpoint_model::ScriptedReply;
 use holdpoint_policy::RuleSpec;
 use holdpoint_tools::hooks::HookSpec;
 use serde_json::Value;
@@ -47,6 +48,16 @@ pub struct Scenario {
 pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
     let tree = Node::parse(text).map_err(|problem| problem.in_file(file))?;
     read::scenario(&At::root(&tree)).map_err(|problem| problem.in_file(file))
+}
+
+/// Reads the part that is about the model from a file of its own: the list that a scenario has under `model`.
+///
+/// # Errors
+/// When the text is not one: the line, the key and what is wrong.
+pub fn parse_script(text: &str, file: &str) -> Result<Vec<ScriptedReply>, ScenarioError> {
+    let tree = Node::parse(text).map_err(|problem| problem.in_file(file))?;
+    let entries = read::model(&At::root(&tree)).map_err(|problem| problem.in_file(file))?;
+    Ok(entries.iter().map(crate::world::reply).collect())
 }
 
 /// Settings of the run; what is absent is left to the library.

@@ -218,7 +218,8 @@ fn final_answer(mut builder: AgentBuilder, spec: &AgentSpec) -> AgentBuilder {
     builder
 }
 
-fn reply(entry: &ModelEntry) -> ScriptedReply {
+/// What the scripted model does for an entry.
+pub(crate) fn reply(entry: &ModelEntry) -> ScriptedReply {
     match entry {
         ModelEntry::Say(say) => ScriptedReply::Say(said(say)),
         ModelEntry::Fail(message) => ScriptedReply::Fail(message.as_str().into()),

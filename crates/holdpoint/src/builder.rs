@@ -15,9 +15,11 @@ use holdpoint_store::{LEASE_MS_MAX, MemoryStore, OwnerId, Store};
 use holdpoint_tools::{Around, Chain, Execute, Executors, Registry, Tool, around_tool};
 
 use crate::callbacks::Callbacks;
+use crate::deltas::DeltaHub;
 use crate::failpoint::Failpoints;
 use crate::instrument::{InstrumentSink, Instruments};
-use crate::parts::{Live, Migration, POLICY_TIMEOUT, Parts, RUN_LEASE, UnsignedImports};
+use crate::parts::{Live, Migration, POLICY_TIMEOUT, Parts, RUN_LEASE, SpanParent, UnsignedImports};
+use crate::stopping::Stopping;
 use crate::{Agent, AgentConfig, EndedCall, Error, Runner, StartedCall};
 
 pub(crate) use settings::check;
@@ -47,6 +49,8 @@ pub struct Builder<T> {
     callbacks: Callbacks,
     instruments: Instruments,
     lease: Duration,
+    deltas: Option<DeltaHub>,
+    span_parent: Option<SpanParent>,
     builds: PhantomData<fn() -> T>,
 }
 
@@ -105,6 +109,8 @@ impl<T: Buildable> Builder<T> {
             callbacks: Callbacks::default(),
             instruments: Instruments::default(),
             lease: RUN_LEASE,
+            deltas: None,
+            span_parent: None,
             builds: PhantomData,
         }
     }
@@ -281,6 +287,20 @@ impl<T: Buildable> Builder<T> {
         self
     }
 
+    /// Sends what the model says while it says it to this hub too, whoever drives the run.
+    #[must_use]
+    pub fn deltas(mut self, hub: DeltaHub) -> Self {
+        self.deltas = Some(hub);
+        self
+    }
+
+    /// How the spans of a run join the trace that it was started in, over resumes, takeovers and workers.
+    #[must_use]
+    pub fn span_parent(mut self, join: SpanParent) -> Self {
+        self.span_parent = Some(join);
+        self
+    }
+
     /// Called when a message begins.
     #[must_use]
     pub fn on_new_message(mut self, callback: impl Fn(&Role) + Send + Sync + 'static) -> Self {
@@ -352,6 +372,10 @@ impl<T: Buildable> Builder<T> {
             live: Arc::new(Live::default()),
             owner: OwnerId::unique(),
             lease: self.lease,
+            deltas: self.deltas,
+            span_parent: self.span_parent,
+            stats: Arc::default(),
+            stopping: Stopping::default(),
         };
         Ok(T::built(Runner { parts: Arc::new(parts) }, self.system_prompt))
     }

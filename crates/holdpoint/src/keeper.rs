@@ -1,7 +1,8 @@
 //! Keeps runs going: takes over those whose process died, lets questions expire, asks about lost tasks, takes the results
-//! that workers delivered, and seals the audit log. Any number of keepers may look after one store: each thing is done
+//! that workers delivered, seals the audit log, and throws away what is past its time. Any number of keepers may look after one store: each thing is done
 //! once.
 
+mod late;
 mod sealer;
 
 use std::collections::{HashMap, HashSet};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use holdpoint_core::{LossCause, RunId};
-use holdpoint_store::{CLAIM_LIMIT_MAX, ClaimRequest, Store, StoreError, TaskHead, Topic};
+use holdpoint_store::{CLAIM_LIMIT_MAX, ClaimRequest, Store, StoreError, Swept, TaskHead, Topic};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,10 @@ const GAP: Duration = Duration::from_millis(5);
 const GRACE: Duration = Duration::from_secs(30);
 /// How often it seals the audit logs of tenants whose runs moved.
 const SEAL_EVERY: Duration = Duration::from_secs(60);
+/// How often it throws away what is past its time and of no run.
+const SWEEP_EVERY: Duration = Duration::from_secs(5 * 60);
+/// How often in one go.
+const SWEEPS_MAX: usize = 100;
 /// How many deadlines, lost tasks and arrivals one look handles.
 const BATCH: usize = 100;
 
@@ -69,8 +74,8 @@ impl Keeper {
         self
     }
 
-    /// How long it waits for the runs that it drives when it is told to stop: 30 seconds by default. What is not done by
-    /// then is left to whoever takes it over.
+    /// How long it waits for the tools that run when it is told to stop: 30 seconds by default. No turn and no tool begins
+    /// any more, and a run whose tools are done goes at once to whoever takes it over. What is not done by then is in doubt.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -96,18 +101,22 @@ impl Keeper {
     /// Works until `shutdown` is cancelled.
     pub async fn run(self, shutdown: CancellationToken) {
         let store = Arc::clone(self.runners[0].store());
-        match self.seal_every.map(|every| Sealer::new(store, every)) {
+        match self.seal_every.map(|every| Sealer::new(Arc::clone(&store), every)) {
             Some(sealer) => {
-                tokio::join!(self.look_after(&shutdown), sealer.run(&shutdown));
+                tokio::join!(self.look_after(&shutdown), sealer.run(&shutdown), self.tidy(&*store, &shutdown));
                 // What moved until the end, too.
                 sealer.finish(self.grace).await;
             }
-            None => self.look_after(&shutdown).await,
+            None => _ = tokio::join!(self.look_after(&shutdown), self.tidy(&*store, &shutdown)),
         }
     }
 
+    async fn tidy(&self, store: &dyn Store, shutdown: &CancellationToken) {
+        tokio::join!(late::ask_late(&self.runners[0], shutdown), sweep(store, shutdown));
+    }
+
     async fn look_after(&self, shutdown: &CancellationToken) {
-        let rounds = Arc::new(Rounds::new(self));
+        let rounds = Arc::new(Rounds::new(self, shutdown));
         let mut woken = rounds.store.watch(Topic::Runs);
         let mut jobs = JoinSet::new();
         let mut out_of_reach = false;
@@ -135,6 +144,27 @@ impl Keeper {
         let done = async { while jobs.join_next().await.is_some() {} };
         if tokio::time::timeout(self.grace, done).await.is_err() {
             tracing::warn!(target: "holdpoint", runs = jobs.len(), "runs are left to whoever takes them over");
+        }
+    }
+}
+
+/// Throws away what is past its time and of no run, every so often.
+async fn sweep(store: &dyn Store, shutdown: &CancellationToken) {
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = tokio::time::sleep(SWEEP_EVERY) => {}
+        }
+        // A full page may not have been all.
+        for _ in 0..SWEEPS_MAX {
+            match store.sweep().await {
+                Ok(swept) if swept != Swept::default() => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::debug!(target: "holdpoint", code = %error.code(), "what is old stays for now");
+                    break;
+                }
+            }
         }
     }
 }
@@ -179,9 +209,10 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(keeper: &Keeper) -> Self {
-        let runners: HashMap<_, _> =
-            keeper.runners.iter().map(|runner| (runner.parts.agent_key(), runner.clone())).collect();
+    /// What it drives is let go of at the shutdown.
+    fn new(keeper: &Keeper, shutdown: &CancellationToken) -> Self {
+        let runners = keeper.runners.iter().map(|runner| runner.with_stopping(shutdown.clone()));
+        let runners: HashMap<_, _> = runners.map(|runner| (runner.parts.agent_key(), runner)).collect();
         Self {
             store: Arc::clone(keeper.runners[0].store()),
             agents: runners.keys().cloned().collect(),
@@ -194,11 +225,12 @@ impl Rounds {
     /// Finds what is to be done, and starts it.
     async fn look(self: &Arc<Self>, jobs: &mut JoinSet<()>) -> Result<(), StoreError> {
         let free = self.slots.available_permits().min(CLAIM_LIMIT_MAX);
-        if free == 0 {
+        let first = &self.runners[&self.agents[0]];
+        // Who stops would only let go of what it takes.
+        if free == 0 || first.parts.stopping.is_on() {
             return Ok(());
         }
         let limit = free.min(BATCH);
-        let first = &self.runners[&self.agents[0]];
         let claim = ClaimRequest { hold: first.parts.hold(), agents: self.agents.clone(), limit: free };
         let mut found: Vec<Job> = self.store.claim(&claim).await?.into_iter().map(Job::TakeOver).collect();
         let due = self.store.due(&self.agents, self.store.now(), limit).await?;

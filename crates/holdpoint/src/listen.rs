@@ -7,19 +7,20 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Answer, Call, CallAnswered, CallIndex, Code, Completeness, Event, Message, MessageCompleted, Outcome, Role, Run,
-    Settlement, Source, ToolMessage,
+    RunId, Settlement, Source, ToolMessage,
 };
 use holdpoint_model::{Delta, DeltaSink};
 
 use self::fields::{authorize_fields, call_fields, execute_fields, pause_fields, task_fields};
 use crate::instrument::fields;
 use crate::parts::Parts;
-use crate::stream::{DurableEvent, StreamEvent, StreamSender};
+use crate::stream::{DurableEvent, Live, StreamEvent, StreamSender};
 
 /// Those who listen to one segment of a run.
 pub(crate) struct Listeners {
     parts: Arc<Parts>,
     stream: Option<StreamSender>,
+    run: RunId,
     /// The calls whose messages began, and those whose messages were shown.
     begun: HashSet<CallIndex>,
     shown: HashSet<CallIndex>,
@@ -32,7 +33,8 @@ impl Listeners {
         let listened = stream.is_some() || parts.callbacks.listen() || parts.instruments.listens();
         let calls = run.calls().iter().enumerate().filter(|(_, call)| was_shown(call));
         let shown = calls.map(|(index, _)| CallIndex::from_usize(index)).collect();
-        Self { parts, stream, begun: HashSet::new(), shown, told: listened.then(|| run.clone()) }
+        let told = listened.then(|| run.clone());
+        Self { parts, stream, run: run.id().clone(), begun: HashSet::new(), shown, told }
     }
 
     /// Somebody else made these events durable. They told the callbacks and instruments of their process; whoever
@@ -63,8 +65,10 @@ impl Listeners {
         self.parts.callbacks.on_new_message(Role::Assistant);
     }
 
-    pub(crate) fn stream(&self) -> Option<&StreamSender> {
-        self.stream.as_ref()
+    /// Where what is not durable goes.
+    pub(crate) fn live(&self) -> Option<Live> {
+        let hub = self.parts.deltas.clone().map(|hub| (hub, self.run.clone()));
+        Live::new(self.stream.clone(), hub)
     }
 
     fn call_back(&mut self, event: &Event, run: &Run) {
@@ -168,12 +172,13 @@ impl Listeners {
 
     fn note_answered(&self, answered: &CallAnswered, run: &Run) {
         let Some(call) = run.call(answered.call) else { return };
-        let (outcome, reason) = match &answered.answer {
-            Answer::Approve | Answer::ApproveEdited(_) => ("allow", None),
-            Answer::Refuse { reason } => ("deny", reason.as_deref()),
-            Answer::Supply(_) => ("answer", None),
-            Answer::Happened(_) => ("happened", None),
+        let outcome = match &answered.answer {
+            Answer::Approve | Answer::ApproveEdited(_) => "allow",
+            Answer::Refuse { .. } => "deny",
+            Answer::Supply(_) => "answer",
+            Answer::Happened(_) => "happened",
         };
+        let reason = answered.why().map(|reason| &**reason);
         self.parts.instruments.note("holdpoint.tool.confirmation", || {
             fields! {
                 run_id: run.id().as_str(), tool_call_id: call.id.as_str(), outcome: outcome,
@@ -210,17 +215,17 @@ fn tool_message(call: &Call, settlement: &Settlement) -> Message {
 
 /// Sends the pieces of a reply to a stream; pieces of calls above the limit are not shown.
 pub(crate) struct Deltas {
-    pub(crate) stream: Option<StreamSender>,
+    pub(crate) live: Option<Live>,
     pub(crate) calls_shown_max: usize,
 }
 
 impl DeltaSink for Deltas {
     fn listens(&self) -> bool {
-        self.stream.is_some()
+        self.live.is_some()
     }
 
     fn take(&self, delta: Delta<'_>) {
-        let Some(stream) = &self.stream else { return };
+        let Some(live) = &self.live else { return };
         let shown = |position: usize| position < self.calls_shown_max;
         let event = match delta {
             Delta::Text(text) => StreamEvent::TextDelta(text.to_owned()),
@@ -234,6 +239,6 @@ impl DeltaSink for Deltas {
             Delta::CallEnded { position } if shown(position) => StreamEvent::ToolCallEnded { position },
             Delta::CallStarted { .. } | Delta::CallArguments { .. } | Delta::CallEnded { .. } => return,
         };
-        stream.send(event);
+        live.send(event);
     }
 }

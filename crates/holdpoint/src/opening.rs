@@ -9,7 +9,7 @@ use holdpoint_core::{
     Rejection, Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolResult,
 };
 use holdpoint_policy::AuthorizeRequest;
-use holdpoint_store::{DeliveredTask, TaskGuard, TaskState};
+use holdpoint_store::{DeliveredTask, SessionUse, TaskGuard, TaskState};
 use holdpoint_tools::{Inquiry, limit_output};
 
 use crate::driver::{Guards, listed, load_run, run_facts, try_load_run, understand_edit};
@@ -29,6 +29,8 @@ pub(crate) enum Opening {
     Queue(Box<QueueFinding>),
     /// The results of tasks that were delivered.
     Fold(RunId),
+    /// Another one, after which the run is left to whoever looks after it.
+    Left(Box<Opening>),
 }
 
 /// Something about a task that the run must be told.
@@ -70,6 +72,38 @@ impl Opening {
         Opening::Deliver(Box::new((from.into(), results.into())))
     }
 
+    /// The same, without going on with the run.
+    pub(crate) fn left(self) -> Self {
+        Opening::Left(Box::new(self))
+    }
+
+    /// Whether a run that it starts is to be alone in its session.
+    pub(crate) fn session_use(&self) -> SessionUse {
+        match self {
+            Opening::Run(request) => request.session_use.clone(),
+            Opening::Left(inner) => inner.session_use(),
+            _ => SessionUse::Shared,
+        }
+    }
+
+    /// The trace of whoever starts the run.
+    pub(crate) fn trace(&self) -> Option<&Arc<str>> {
+        match self {
+            Opening::Run(request) => request.trace.as_ref(),
+            Opening::Left(inner) => inner.trace(),
+            _ => None,
+        }
+    }
+
+    /// Whether it starts a run.
+    pub(crate) fn starts(&self) -> bool {
+        match self {
+            Opening::Run(_) => true,
+            Opening::Left(inner) => inner.starts(),
+            _ => false,
+        }
+    }
+
     /// Reads the run anew: what is decided on it is decided on what is durable.
     pub(crate) async fn prepare(&self, parts: &Parts) -> Result<Resume, Error> {
         match self {
@@ -84,6 +118,10 @@ impl Opening {
                 Ok(Resume { then: *then, ..resume })
             }
             Opening::Fold(id) => fold(parts, id).await,
+            Opening::Left(inner) => {
+                let resume = Box::pin(inner.prepare(parts)).await?;
+                Ok(Resume { then: Then::Leave, ..resume })
+            }
             Opening::Decide(given) => {
                 let (from, decisions) = &**given;
                 let found = find(parts, from).await?;
@@ -272,7 +310,7 @@ async fn answered(
 ) -> Result<Answered, Error> {
     let mut answers = Vec::with_capacity(decisions.verdicts.len());
     let now = parts.store.now();
-    for Given { call, verdict, digest, remember } in &decisions.verdicts {
+    for Given { call, verdict, digest, remember, reason } in &decisions.verdicts {
         let shown = digest.or_else(|| shown_digest(found.shown.as_deref(), call));
         let (answer, decision) = match verdict {
             Verdict::Allow => {
@@ -294,7 +332,8 @@ async fn answered(
             Verdict::AllowEdited(edited) => edit(parts, found, (call, &edited.0, context)).await?,
         };
         let remember = remember.as_ref().map(|remember| remember.said_at(now));
-        answers.push((call.clone(), GivenAnswer { answer, digest: shown, decision, remember }));
+        let reason = reason.clone();
+        answers.push((call.clone(), GivenAnswer { answer, digest: shown, decision, remember, reason }));
     }
     Ok(Answered {
         target: found.target.clone(),

@@ -14,8 +14,11 @@ use holdpoint_tools::{Chain, Executors, Registry};
 use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::Callbacks;
+use crate::deltas::DeltaHub;
 use crate::failpoint::Failpoints;
 use crate::instrument::Instruments;
+use crate::stopping::Stopping;
+use crate::tool_stats::AllStats;
 
 /// How long a policy may take to decide.
 pub(crate) const POLICY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -48,6 +51,10 @@ pub(crate) struct Parts {
     pub(crate) live: Arc<Live>,
     pub(crate) owner: OwnerId,
     pub(crate) lease: Duration,
+    pub(crate) deltas: Option<DeltaHub>,
+    pub(crate) span_parent: Option<SpanParent>,
+    pub(crate) stats: Arc<AllStats>,
+    pub(crate) stopping: Stopping,
 }
 
 impl Parts {
@@ -75,6 +82,10 @@ impl Parts {
             live: Arc::clone(&self.live),
             owner: self.owner.clone(),
             lease: self.lease,
+            deltas: self.deltas.clone(),
+            span_parent: self.span_parent.clone(),
+            stats: Arc::clone(&self.stats),
+            stopping: self.stopping.clone(),
         }
     }
 
@@ -88,11 +99,21 @@ impl Parts {
         self.receipt_key.as_ref().map(|key| ReceiptMaker { key, at })
     }
 
+    /// Puts a span into the trace that a run was started in.
+    pub(crate) fn join_trace(&self, span: &tracing::Span, trace: Option<&Arc<str>>) {
+        if let (Some(join), Some(trace)) = (&self.span_parent, trace) {
+            join(span, trace);
+        }
+    }
+
     /// The name that this agent's runs and tasks are found by.
     pub(crate) fn agent_key(&self) -> Arc<str> {
         self.agent.clone().unwrap_or_default()
     }
 }
+
+/// Puts a span under the one that a W3C `traceparent` names: for those who send spans elsewhere.
+pub type SpanParent = Arc<dyn Fn(&tracing::Span, &str) + Send + Sync>;
 
 /// Turns an older payload into one of the current version.
 pub type Migration = Arc<dyn Fn(serde_json::Value) -> Option<serde_json::Value> + Send + Sync>;

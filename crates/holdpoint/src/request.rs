@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use holdpoint_codec::Context;
 use holdpoint_core::{Actor, Block, Message, RunId};
+use holdpoint_store::SessionUse;
 
 /// The conversation to go on from, and who asks.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,8 @@ pub struct RunRequest {
     pub(crate) system_prompt: Option<Arc<str>>,
     pub(crate) context: Context,
     pub(crate) session: Option<Arc<str>>,
+    pub(crate) session_use: SessionUse,
+    pub(crate) trace: Option<Arc<str>>,
 }
 
 impl RunRequest {
@@ -69,6 +72,30 @@ impl RunRequest {
         self
     }
 
+    /// Starts only while no other run of the session that was started so is open, on any server: else it is `run_busy` or
+    /// `run_paused`.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.session_use = SessionUse::Alone;
+        self
+    }
+
+    /// As [`RunRequest::alone`], and only while the session is as far as [`crate::Runner::session_so_far`] said: else it is
+    /// `run_busy`, and nobody's turn is lost.
+    #[must_use]
+    pub fn alone_after(mut self, last: Option<RunId>) -> Self {
+        self.session_use = SessionUse::AloneAfter(last);
+        self
+    }
+
+    /// The trace of whoever asks, as W3C `traceparent`: kept in the run for the spans of all its segments, and never shown to
+    /// the model. Anything else is left out.
+    #[must_use]
+    pub fn with_trace(mut self, traceparent: &str) -> Self {
+        self.trace = is_traceparent(traceparent).then(|| traceparent.into());
+        self
+    }
+
     /// An id of your own; it must be new and hard to guess. By default one is made.
     #[must_use]
     pub fn with_run_id(mut self, id: RunId) -> Self {
@@ -87,4 +114,21 @@ impl From<String> for RunRequest {
     fn from(input: String) -> Self {
         Self::new(input)
     }
+}
+
+/// Version, trace, span and flags in lower-case hexadecimal digits; neither trace nor span is all zeros.
+fn is_traceparent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, span, flags] = parts[..] else { return false };
+    let hex = |part: &str, len: usize| {
+        part.len() == len && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let named = |part: &str| part.bytes().any(|byte| byte != b'0');
+    hex(version, 2)
+        && version != "ff"
+        && hex(trace, 32)
+        && named(trace)
+        && hex(span, 16)
+        && named(span)
+        && hex(flags, 2)
 }

@@ -31,6 +31,7 @@ pub(crate) struct Carried {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
     pub(crate) messages_before: usize,
+    pub(crate) began_after: Revision,
     pub(crate) durations: Durations,
 }
 
@@ -58,6 +59,11 @@ impl RunResult {
     /// How many events the run had: what came later is read from there.
     pub fn revision(&self) -> Revision {
         self.run.revision()
+    }
+
+    /// How many events the run had when this segment began: the first event of the segment has the next number.
+    pub fn began_after(&self) -> Revision {
+        self.segment.began_after
     }
 
     /// Why the run stopped. Nothing only when it was looked up in the store while somebody drives it.

@@ -163,6 +163,7 @@ pub(crate) struct Given {
     pub(crate) verdict: Verdict,
     pub(crate) digest: Option<Digest>,
     pub(crate) remember: Option<RememberRequest>,
+    pub(crate) reason: Option<Arc<str>>,
 }
 
 /// Decisions for a resume after a confirmation.
@@ -189,7 +190,8 @@ impl Decisions {
     /// Adds a decision.
     #[must_use]
     pub fn decide(mut self, call: impl Into<CallId>, verdict: impl Into<Verdict>) -> Self {
-        self.verdicts.push(Given { call: call.into(), verdict: verdict.into(), digest: None, remember: None });
+        let (call, verdict) = (call.into(), verdict.into());
+        self.verdicts.push(Given { call, verdict, digest: None, remember: None, reason: None });
         self
     }
 
@@ -241,6 +243,19 @@ impl Decisions {
         self
     }
 
+    /// Says why the last decision is as it is: events, the audit log and the inbox show it. The model is told only why a call
+    /// was refused.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<Arc<str>>) -> Self {
+        let reason = Some(reason.into());
+        match self.verdicts.last_mut() {
+            Some(Given { verdict: Verdict::Deny(told), .. }) => *told = reason,
+            Some(last) => last.reason = reason,
+            None => {}
+        }
+        self
+    }
+
     /// Says who decides.
     #[must_use]
     pub fn by(mut self, actor: impl Into<Person>) -> Self {
@@ -269,7 +284,7 @@ impl Decisions {
 
     /// Reads a JSON object of call ids and decisions: `"allow"`, `"deny"`, `true`, `false`, `{"allow": {"arguments": …}}`,
     /// `{"deny": REASON}`, `{"answer": RESULT}`, `{"happened": RESULT}`. Beside or instead of `arguments`, `allow` may have
-    /// `remember`: see [`RememberRequest::from_json`].
+    /// `reason`, and `remember`: see [`RememberRequest::from_json`].
     ///
     /// # Errors
     /// `invalid_decision` for anything else, naming the call.
@@ -277,12 +292,10 @@ impl Decisions {
         let entries = value.as_object().ok_or_else(|| not_accepted("decisions", Code::InvalidDecision))?;
         let mut decisions = Self::new();
         for (call, value) in entries {
-            let (verdict, remember) =
+            let (verdict, remember, reason) =
                 verdict_from_json(value).ok_or_else(|| not_accepted(call, Code::InvalidDecision))?;
-            decisions = decisions.decide(call.as_str(), verdict);
-            if let Some(remember) = remember {
-                decisions = decisions.remember(remember);
-            }
+            let call = CallId::new(call.as_str());
+            decisions.verdicts.push(Given { call, verdict, digest: None, remember, reason });
         }
         Ok(decisions)
     }
@@ -292,19 +305,22 @@ fn not_accepted(call: &str, code: Code) -> Error {
     Error::Rejected(Rejection::Call { call: CallId::new(call), code })
 }
 
-fn verdict_from_json(value: &Value) -> Option<(Verdict, Option<RememberRequest>)> {
+/// A verdict, what is to be remembered of it, and why.
+type Read = (Verdict, Option<RememberRequest>, Option<Arc<str>>);
+
+fn verdict_from_json(value: &Value) -> Option<Read> {
     match value {
         Value::Object(entries) if entries.len() == 1 => match entries.get("allow") {
             Some(Value::Object(how)) => allowed_from_json(how),
-            Some(_) | None => plain_verdict(value).map(|verdict| (verdict, None)),
+            Some(_) | None => plain_verdict(value).map(|verdict| (verdict, None, None)),
         },
-        value => plain_verdict(value).map(|verdict| (verdict, None)),
+        value => plain_verdict(value).map(|verdict| (verdict, None, None)),
     }
 }
 
-/// How a call is allowed: with other arguments, for other calls too, or both.
-fn allowed_from_json(how: &serde_json::Map<String, Value>) -> Option<(Verdict, Option<RememberRequest>)> {
-    let known = |name: &String| matches!(name.as_str(), "arguments" | "remember");
+/// How a call is allowed: with other arguments, for other calls too, and why.
+fn allowed_from_json(how: &serde_json::Map<String, Value>) -> Option<Read> {
+    let known = |name: &String| matches!(name.as_str(), "arguments" | "remember" | "reason");
     if how.is_empty() || !how.keys().all(known) {
         return None;
     }
@@ -313,7 +329,11 @@ fn allowed_from_json(how: &serde_json::Map<String, Value>) -> Option<(Verdict, O
         None | Some(Value::Bool(false)) => None,
         Some(asked) => Some(RememberRequest::from_json(asked)?),
     };
-    Some((verdict, remember))
+    let reason = match how.get("reason") {
+        None | Some(Value::Null) => None,
+        Some(reason) => Some(reason.as_str()?.into()),
+    };
+    Some((verdict, remember, reason))
 }
 
 fn plain_verdict(value: &Value) -> Option<Verdict> {

@@ -155,11 +155,13 @@ impl Runner {
     pub async fn result(&self, run: &RunId) -> Result<RunResult, Error> {
         let run = load_run(&self.parts, run).await?;
         let carried = Carried { context: Arc::new(stored_context(&run)), ..Carried::default() };
-        let messages_before = run.messages().len();
-        Ok(RunResult::new(Arc::new(run), carried, Segment { messages_before, ..Segment::default() }))
+        let (messages_before, began_after) = (run.messages().len(), run.revision());
+        let segment = Segment { messages_before, began_after, ..Segment::default() };
+        Ok(RunResult::new(Arc::new(run), carried, segment))
     }
 
-    /// The durable events of a run after a sequence number, in their stable JSON form.
+    /// The durable events of a run after a sequence number, in their stable JSON form. An integer of more than 64 bits is
+    /// only near to what it was: [`Narrator`] tells events exactly.
     ///
     /// # Errors
     /// When the store does not know it.
@@ -170,7 +172,7 @@ impl Runner {
         for Record { seq, body, .. } in records {
             let event = narrator.tell(&decode_event(&body)?);
             if seq > after {
-                told.push(event);
+                told.push(event.to_value());
             }
         }
         Ok(told)
@@ -253,7 +255,7 @@ impl Runner {
             match self.try_open(&opening, stream.clone()).await {
                 Ok(result) => return Ok(result),
                 // A new run is nobody's yet: whoever is there has its id.
-                Err(Interrupted::Overtaken) if matches!(opening, Opening::Run(_)) => {
+                Err(Interrupted::Overtaken) if opening.starts() => {
                     return Err(Rejection::RunExists.into());
                 }
                 Err(Interrupted::Overtaken) => {}
@@ -265,11 +267,13 @@ impl Runner {
 
     async fn try_open(&self, opening: &Opening, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {
         let Resume { run, context, extra, inputs, guards, then } = opening.prepare(&self.parts).await?;
-        let starts = matches!(opening, Opening::Run(_));
+        let starts = opening.starts();
         let span = crate::spans::run(&run, self.parts.agent.as_deref());
+        self.parts.join_trace(&span, opening.trace().or(run.trace()));
         let carried = Carried { context: Arc::new(context.with_run_id(run.id().clone())), extra };
         let mut driver = Driver::new(&self.parts, run, carried, stream);
         driver.guard(guards);
+        driver.alone(opening.session_use());
         let mut moved = false;
         for input in inputs {
             let imports = matches!(input, Input::Imported(_));
@@ -320,6 +324,7 @@ pub(crate) fn started(parts: &Parts, request: &RunRequest) -> Result<Started, Er
         messages: request.messages.clone(),
         actor: request.context.actor().clone(),
         session: request.session.clone(),
+        trace: request.trace.clone(),
     })
 }
 

@@ -321,7 +321,7 @@ fn paused_by(continuation: &Continuation) -> Error {
 }
 
 /// The conversation, with the results that a run had when it stopped in the middle of a turn.
-fn durable(result: &RunResult) -> Vec<Arc<Message>> {
+pub(crate) fn durable(result: &RunResult) -> Vec<Arc<Message>> {
     let mut messages = result.messages().to_vec();
     if !matches!(result.status(), Status::Failed | Status::Running) {
         return messages;
@@ -337,7 +337,7 @@ fn durable(result: &RunResult) -> Vec<Arc<Message>> {
 }
 
 /// A conversation in which every call has its result: what a failed run left open is closed.
-fn closed(history: &[Arc<Message>]) -> Vec<Arc<Message>> {
+pub(crate) fn closed(history: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut messages = history.to_vec();
     messages.extend(unanswered(history).into_iter().map(|call| {
         let result = ToolResult::error("The run ended before this call gave a result.");

@@ -5,12 +5,18 @@ use holdpoint_model::ModelReply;
 use tracing::Span;
 use tracing::field::{Empty, display};
 
+/// What collectors list a span under: the operation, and whose it is.
+fn named(operation: &str, whose: Option<&str>) -> String {
+    whose.map_or_else(|| operation.to_owned(), |whose| format!("{operation} {whose}"))
+}
+
 /// One segment of a run.
 pub(crate) fn run(run: &Run, agent: Option<&str>) -> Span {
     tracing::info_span!(
         target: "holdpoint",
         "holdpoint.run",
         run_id = %run.id(),
+        otel.name = named("invoke_agent", agent),
         gen_ai.operation.name = "invoke_agent",
         gen_ai.agent.name = agent,
     )
@@ -28,6 +34,7 @@ pub(crate) fn llm_call(run: &Run) -> Span {
         "holdpoint.llm.call",
         run_id = %run.id(),
         turn_number = run.turn().0,
+        otel.name = named("chat", run.model().map(|model| &**model)),
         gen_ai.operation.name = "chat",
         gen_ai.request.model = run.model().map(|model| &**model),
         gen_ai.usage.input_tokens = Empty,
@@ -54,6 +61,7 @@ pub(crate) fn tool_execute(parent: &Span, run_id: &str, (id, tool): (&CallId, &T
         run_id = run_id,
         tool_call_id = %id,
         executed_name = %tool,
+        otel.name = named("execute_tool", Some(tool.as_str())),
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = %tool,
         gen_ai.tool.call.id = %id,

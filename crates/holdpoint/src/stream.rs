@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll};
 
 use futures_util::Stream;
-use holdpoint_codec::render_event;
-use holdpoint_core::{Event, Revision, Run};
+use holdpoint_codec::{Shown, render_event};
+use holdpoint_core::{Event, Revision, Run, RunId};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::{Error, RunResult};
+use crate::{DeltaHub, Error, RunResult};
 
 /// How many events may wait for a slow consumer before transient ones are dropped. Durable events always wait: the
 /// run's own limits on turns and calls bound them.
@@ -63,14 +63,21 @@ pub struct DurableEvent {
     pub seq: Revision,
     /// What happened.
     pub event: Event,
-    json: Arc<Value>,
+    shown: Arc<Shown>,
 }
 
 impl DurableEvent {
     /// `run` is the run right after the event.
     pub(crate) fn new(event: &Event, run: &Run) -> Self {
         let seq = run.revision();
-        Self { seq, event: event.clone(), json: Arc::new(render_event(event, seq, run)) }
+        Self { seq, event: event.clone(), shown: Arc::new(render_event(event, seq, run)) }
+    }
+}
+
+impl DurableEvent {
+    /// Its stable JSON form, exactly.
+    pub fn shown(&self) -> &Arc<Shown> {
+        &self.shown
     }
 }
 
@@ -88,10 +95,10 @@ impl StreamEvent {
         }
     }
 
-    /// Its stable JSON form.
+    /// Its stable JSON form. An integer of more than 64 bits is only near to what it was: see [`DurableEvent::shown`].
     pub fn to_json(&self) -> Value {
         match self {
-            StreamEvent::Durable(durable) => (*durable.json).clone(),
+            StreamEvent::Durable(durable) => durable.shown.to_value(),
             StreamEvent::TextDelta(text) | StreamEvent::ThinkingDelta(text) => {
                 json!({"event": self.name(), "text": text})
             }
@@ -151,6 +158,29 @@ impl StreamSender {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         // Nobody reads any more: the run goes on without a listener.
         let _ = self.sender.send(event);
+    }
+}
+
+/// Where what is not durable goes: the stream of whoever drives the run, and those who listen from elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Live {
+    stream: Option<StreamSender>,
+    hub: Option<(DeltaHub, RunId)>,
+}
+
+impl Live {
+    /// Nothing when nobody could listen.
+    pub(crate) fn new(stream: Option<StreamSender>, hub: Option<(DeltaHub, RunId)>) -> Option<Self> {
+        (stream.is_some() || hub.is_some()).then_some(Self { stream, hub })
+    }
+
+    pub(crate) fn send(&self, event: StreamEvent) {
+        if let Some((hub, run)) = &self.hub {
+            hub.send(run, || event.clone());
+        }
+        if let Some(stream) = &self.stream {
+            stream.send(event);
+        }
     }
 }
 

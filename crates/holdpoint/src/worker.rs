@@ -11,9 +11,10 @@ use globset::{Glob, GlobMatcher};
 use holdpoint_codec::receipt::ReceiptKeys;
 use holdpoint_core::ToolName;
 use holdpoint_store::{
-    LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, Store, TaskLease, Topic,
+    LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, Store, TaskLease, Topic, WorkerSeen,
 };
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Error, Runner};
@@ -30,6 +31,8 @@ const HEARTBEATS_PER_LEASE: u32 = 3;
 const HEARTBEAT_MAX: Duration = Duration::from_secs(1);
 /// How often it looks although nothing woke it.
 const POLL: Duration = Duration::from_millis(500);
+/// How often it says that it is there.
+const SEEN_EVERY: Duration = Duration::from_secs(10);
 /// How long it waits for what it does when it is told to stop.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -160,6 +163,9 @@ impl Worker {
             held: Mutex::default(),
         });
         let beats = tokio::spawn(Arc::clone(&bench).beat());
+        let names = tools.iter().map(|(_, tool)| tool.clone()).collect();
+        let seen = WorkerSeen { name: Arc::clone(&self.name), tenant: self.tenant.clone(), tools: names };
+        let seen = tokio::spawn(Arc::clone(&bench).be_seen(seen));
         let mut jobs = JoinSet::new();
         self.take_tasks(&bench, tools, &mut jobs).await;
         let done = async { while jobs.join_next().await.is_some() {} };
@@ -167,6 +173,7 @@ impl Worker {
             tracing::warn!(target: "holdpoint", tasks = jobs.len(), "tasks were not done in time");
         }
         beats.abort();
+        seen.abort();
         Ok(())
     }
 
@@ -184,7 +191,15 @@ impl Worker {
         all.filter(|(_, name)| matches(name)).take(LEASE_TOOLS_MAX).collect()
     }
 
-    async fn take_tasks(&self, bench: &Arc<Bench>, tools: Vec<(Arc<str>, ToolName)>, jobs: &mut JoinSet<()>) {
+    /// Until when nothing is taken, after a task has ended.
+    fn rests_after(&self, ended: Result<Ended, JoinError>, until: Instant) -> Instant {
+        match ended {
+            Ok(Ended::GivenBack) => until.max(Instant::now() + self.poll),
+            Ok(Ended::Done) | Err(_) => until,
+        }
+    }
+
+    async fn take_tasks(&self, bench: &Arc<Bench>, tools: Vec<(Arc<str>, ToolName)>, jobs: &mut JoinSet<Ended>) {
         let mut woken = bench.store.watch(Topic::Tasks);
         let mut request = LeaseRequest {
             worker: Arc::clone(&self.name),
@@ -194,13 +209,18 @@ impl Worker {
             lease_ms: bench.lease_ms(),
         };
         let mut out_of_reach = false;
+        // What was given back wakes everybody, this worker too, and could not be started here a moment ago.
+        let mut rests_until = Instant::now();
         while !bench.stopping.is_cancelled() {
             woken.borrow_and_update();
-            while jobs.try_join_next().is_some() {}
+            while let Some(ended) = jobs.try_join_next() {
+                rests_until = self.rests_after(ended, rests_until);
+            }
+            let rests = Instant::now() < rests_until;
             request.limit = self.concurrency.saturating_sub(jobs.len()).min(LEASE_LIMIT_MAX);
             let full = request.limit == 0;
             let mut took = false;
-            if !full {
+            if !full && !rests {
                 match bench.store.lease(&request).await {
                     Ok(tasks) => {
                         out_of_reach = false;
@@ -222,12 +242,21 @@ impl Worker {
             }
             tokio::select! {
                 () = bench.stopping.cancelled() => {}
-                Some(_) = jobs.join_next() => {}
-                Ok(()) = woken.changed(), if !full && !out_of_reach => {}
+                Some(ended) = jobs.join_next() => rests_until = self.rests_after(ended, rests_until),
+                Ok(()) = woken.changed(), if !full && !out_of_reach && !rests => {}
                 () = tokio::time::sleep(self.poll), if !full => {}
             }
         }
     }
+}
+
+/// How a task ended, for the worker that took it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// It is not in the queue any more, or somebody else's.
+    Done,
+    /// It was not started, and anybody may have it.
+    GivenBack,
 }
 
 impl fmt::Debug for Worker {
@@ -276,6 +305,16 @@ impl Bench {
                     tracing::warn!(target: "holdpoint", code = %error.code(), "leases could not be prolonged");
                 }
             }
+        }
+    }
+
+    /// Says again and again that it is there, for lists of workers.
+    async fn be_seen(self: Arc<Self>, seen: WorkerSeen) {
+        loop {
+            if let Err(error) = self.store.seen_worker(&seen).await {
+                tracing::debug!(target: "holdpoint", code = %error.code(), "a worker is not noted");
+            }
+            tokio::time::sleep(SEEN_EVERY).await;
         }
     }
 

@@ -1,5 +1,4 @@
 //! Raw arguments, results and context values are data: no `Debug`, no error and no trace shows them (I8).
-
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
 // One test only: a subscriber of one thread does not hear call sites that another thread saw first.

@@ -1,5 +1,4 @@
 //! A run as spans: operators see where time went.
-
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
 // One test only: a subscriber of one thread does not hear call sites that another thread saw first.

@@ -119,12 +119,12 @@ impl Step<'_> {
     }
 
     fn answered(&self, about: Entry, answered: &CallAnswered) -> Entry {
-        let (said, reason, edited) = match &answered.answer {
-            Answer::Approve => (Said::Allow, None, None),
-            Answer::ApproveEdited(arguments) => (Said::AllowEdited, None, Some(arguments.digest())),
-            Answer::Refuse { reason } => (Said::Deny, reason.clone(), None),
-            Answer::Supply(_) => (Said::Answer, None, None),
-            Answer::Happened(_) => (Said::Happened, None, None),
+        let (said, edited) = match &answered.answer {
+            Answer::Approve => (Said::Allow, None),
+            Answer::ApproveEdited(arguments) => (Said::AllowEdited, Some(arguments.digest())),
+            Answer::Refuse { .. } => (Said::Deny, None),
+            Answer::Supply(_) => (Said::Answer, None),
+            Answer::Happened(_) => (Said::Happened, None),
         };
         // After an edit the run knows only the new arguments.
         let known = if edited.is_some() { None } else { self.digest(answered.call) };
@@ -134,7 +134,7 @@ impl Step<'_> {
             policy: answered.decision.as_ref().map(verdict),
             rule: answered.decision.as_ref().and_then(|decision| decision.ground().rule.clone()),
             policy_version: answered.decision.as_ref().and_then(|decision| decision.ground().policy.clone()),
-            reason,
+            reason: answered.why().cloned(),
             digest: answered.digest.or(known),
             edited_digest: edited,
             ..about

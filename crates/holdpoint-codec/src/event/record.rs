@@ -57,6 +57,8 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) session: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) trace: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<AnswerWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<DigestText>,
@@ -133,6 +135,7 @@ impl Record {
             grant_id: None,
             tool: None,
             session: None,
+            trace: None,
             answer: None,
             digest: None,
             actor: ActorWire::default(),

@@ -130,6 +130,7 @@ impl Record {
             messages: all_core(self.messages, "messages")?.into_iter().map(Arc::new).collect(),
             actor: self.actor.core().map_err(|fault| fault.within("actor"))?,
             session: self.session.map(|text| text.0),
+            trace: self.trace.map(|text| text.0),
         })
     }
 
@@ -153,6 +154,7 @@ impl Record {
             answer: need(self.answer, "answer")?.core().map_err(|fault| fault.within("answer"))?,
             digest: self.digest.map(|digest| digest.0),
             decision: self.decision.map(Wire::core).transpose().map_err(|fault| fault.within("decision"))?,
+            reason: self.reason.map(|text| text.0),
         })
     }
 

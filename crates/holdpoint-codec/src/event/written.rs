@@ -104,6 +104,7 @@ fn started_record(empty: Record, started: &RunStarted) -> Record {
         messages: started.messages.iter().map(|message| MessageWire::of(message)).collect(),
         actor: ActorWire::of(&started.actor),
         session: started.session.as_ref().map(Text::share),
+        trace: started.trace.as_ref().map(Text::share),
         at: Some(started.at.0),
         ..empty
     }
@@ -142,6 +143,7 @@ fn answered_record(about: Record, answered: &CallAnswered) -> Record {
         answer: Some(AnswerWire::of(&answered.answer)),
         digest: answered.digest.map(DigestText),
         decision: answered.decision.as_ref().map(DecisionWire::of),
+        reason: answered.reason.as_ref().map(Text::share),
         at: Some(answered.at.0),
         ..about
     }

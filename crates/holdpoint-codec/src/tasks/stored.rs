@@ -38,6 +38,8 @@ pub struct StoredTask {
     pub context: Context,
     /// The settings of the run: limits and whether policy is asked again.
     pub settings: Arc<Settings>,
+    /// The trace of whoever started the run.
+    pub trace: Option<Arc<str>>,
 }
 
 /// A stored task. What can be made again from the rest is not written.
@@ -71,6 +73,8 @@ struct StoredWire {
     context: Members,
     #[serde(default, skip_serializing_if = "is_default")]
     settings: SettingsWire,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<Text>,
 }
 
 fn is_never(repeat: &Name<Repeat>) -> bool {
@@ -109,6 +113,7 @@ pub fn encode_task(run: &Run, index: CallIndex, receipts: Option<ReceiptMaker<'_
         actor: ActorWire::of(run.actor()),
         context: Members(run.context().clone()),
         settings: SettingsWire::of(run.settings()),
+        trace: run.trace().map(Text::share),
     };
     Some(written(&stored))
 }
@@ -161,6 +166,7 @@ impl StoredWire {
             task,
             tool: facts,
             settings: Arc::new(self.settings.core().map_err(|fault| fault.within("settings"))?),
+            trace: self.trace.map(|text| text.0),
         })
     }
 }

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Traces, Trust, Unsigned};
 use holdpoint_codec::{
-    Context, Narrator, SigningKey, audit, canonical_value, decode_event, decode_grant, encode_event, encode_grant,
-    grant_to_json, message_from_json, message_to_json, pending, render_event, result_from_text, result_to_text, tasks,
+    Context, Narrator, SigningKey, audit, canonical_json, canonical_value, decode_event, decode_grant, decode_question,
+    decode_question_note, encode_event, encode_grant, encode_question, encode_question_note, grant_to_json,
+    message_from_json, message_to_json, pending, render_event, result_from_text, result_to_text, tasks,
 };
-use holdpoint_core::{Code, Event, Outcome, Run, RunId, Settlement, ToolResult};
+use holdpoint_core::{CallIndex, Code, Event, Outcome, Run, RunId, Settlement, ToolResult};
 use support::grants::{grant_story, grants};
 use support::workers::worker_story;
 use support::{other_events, rich_result, settlement, story};
@@ -79,21 +80,61 @@ fn stored_events() {
     }
 }
 
+/// Questions about calls that may run or may have run, and what people said.
+#[test]
+fn questions() {
+    let story = story();
+    let workers = worker_story();
+    let runs = [("people", &story.for_people), ("doubt", &story.in_doubt), ("lost", &workers.lost)];
+    let mut made = BTreeMap::new();
+    for (name, run) in runs {
+        let places = (0..run.calls().len()).map(CallIndex::from_usize);
+        let texts: Vec<String> = places
+            .filter_map(|index| encode_question(run, index))
+            .map(|body| String::from_utf8(body).unwrap())
+            .collect();
+        assert!(!texts.is_empty(), "{name}");
+        made.insert(format!("{name}.jsonl"), texts.join("\n"));
+    }
+    let said = story.log.iter().chain(workers.log()).filter_map(|event| match event {
+        Event::CallAnswered(answered) => Some(String::from_utf8(encode_question_note(answered)).unwrap()),
+        _ => None,
+    });
+    made.insert("notes.jsonl".to_owned(), said.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("\n"));
+    check("question", &made);
+    for (name, texts) in golden("question") {
+        for text in texts.lines() {
+            if name == "notes.jsonl" {
+                let note = decode_question_note(text.as_bytes()).unwrap().unwrap();
+                assert!(note.to_json()["at"].is_string(), "{name}");
+            } else {
+                let read = decode_question(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(read.digest().is_some() && read.call_id().is_some(), "{name}");
+                assert_eq!(read.batch.run, read.run, "{name}");
+            }
+        }
+    }
+    assert_eq!(decode_question_note(b"").unwrap(), None);
+    for broken in [&b"{}"[..], b"{\"v\":2}", b"\xff", b"{\"v\":1,\"batch_id\":\"x\",\"pending\":{}}"] {
+        assert!(decode_question(broken).is_err() && decode_question_note(broken).is_err());
+    }
+}
+
 #[test]
 fn shown_events() {
     let story = story();
     let mut narrator = Narrator::new(Run::new(RunId::new("run-1")));
     let mut shown: Vec<(&str, String)> = Vec::new();
     for event in &story.log {
-        shown.push((event.name(), canonical_value(&narrator.tell(event))));
+        shown.push((event.name(), canonical_json(&narrator.tell(event).to_string()).unwrap()));
     }
     for event in other_events(&story) {
         let value = render_event(&event, holdpoint_core::Revision(99), &story.for_people);
-        shown.push((event.name(), canonical_value(&value)));
+        shown.push((event.name(), canonical_json(&value.to_string()).unwrap()));
     }
     let mut narrator = Narrator::new(Run::new(RunId::new("run-2")));
     for event in worker_story().log() {
-        shown.push((event.name(), canonical_value(&narrator.tell(event))));
+        shown.push((event.name(), canonical_json(&narrator.tell(event).to_string()).unwrap()));
     }
     check("shown", &by_name(shown.into_iter()));
 }
@@ -240,12 +281,15 @@ fn a_run_with_grants() {
     let mut narrator = Narrator::new(Run::new(RunId::new("run-3")));
     let snapshot = Event::Imported(Arc::new(story.again.snapshot().unwrap()));
     let shown: Vec<_> = pending(&story.again).iter().map(holdpoint_codec::Pending::to_json).collect();
-    let task = tasks::encode_task(&story.again, holdpoint_core::CallIndex(1), None).unwrap();
+    let task = tasks::encode_task(&story.again, CallIndex(1), None).unwrap();
     let audited = story.steps.iter().filter_map(|(events, run)| audit::encode(run, events, at));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let mut made = BTreeMap::from([
         ("stored.jsonl".to_owned(), lines(story.log().map(|event| text(encode_event(event))))),
-        ("shown.jsonl".to_owned(), lines(story.log().map(|event| canonical_value(&narrator.tell(event))))),
+        (
+            "shown.jsonl".to_owned(),
+            lines(story.log().map(|event| canonical_json(&narrator.tell(event).to_string()).unwrap())),
+        ),
         ("imported.json".to_owned(), text(encode_event(&snapshot))),
         ("continuation.json".to_owned(), continuation::dump(&story.again, &signed).unwrap()),
         ("pending.json".to_owned(), canonical_value(&shown.into())),

@@ -215,6 +215,7 @@ fn event() -> impl Strategy<Value = Event> {
                 model: actor.id.clone(),
                 messages: messages.into_iter().map(Arc::new).collect(),
                 actor,
+                trace: session.clone(),
                 session,
                 at: Timestamp(at),
             }))
@@ -229,7 +230,8 @@ fn event() -> impl Strategy<Value = Event> {
         ),
         answered.prop_map(|(call, actor, answer, decision, at)| {
             let (call, at) = (CallIndex(call), Timestamp(at));
-            Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest: None, decision, at }))
+            let reason = actor.id.clone();
+            Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest: None, decision, reason, at }))
         }),
         (any::<[u32; 2]>(), text(), any::<i64>(), result()).prop_map(|([call, attempt], worker, at, result)| {
             let (call, attempt, at) = (CallIndex(call), Attempt(attempt), Timestamp(at));
@@ -272,6 +274,7 @@ fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes, (terms,
         messages: messages.into_iter().map(Arc::new).collect(),
         actor: Actor::default(),
         session,
+        trace: None,
     };
     run.step(Input::Started(Box::new(started)), now).unwrap();
     let Input::Replied(mut replied) = support::inputs::second_reply() else { unreachable!("it is a reply") };

@@ -81,6 +81,7 @@ fn a_paused_run_of_one_turn_takes_little_beside_its_texts() {
         messages: vec![std::sync::Arc::new(Message::user("refund order 42"))],
         actor: Actor::default(),
         session: None,
+        trace: None,
     })));
     let arguments = CallArguments::Canonical(support::arguments("refund", r#"{"amount":250,"order":"42"}"#));
     let facts = ToolFacts { name: "refund".into(), repeat: Repeat::Never, source: "native".into(), schema: None };

@@ -36,12 +36,14 @@ pub struct GivenAnswer {
     pub decision: Option<Decision>,
     /// What they want to be taken as said for calls that are yet to come.
     pub remember: Option<Remember>,
+    /// Why, if they say so. That of a refusal is in the answer: the model is told.
+    pub reason: Option<Arc<str>>,
 }
 
 impl GivenAnswer {
     /// An answer about what was shown, and no more.
     pub fn new(answer: Answer, digest: Option<Digest>) -> Self {
-        Self { answer, digest, decision: None, remember: None }
+        Self { answer, digest, decision: None, remember: None, reason: None }
     }
 }
 
@@ -91,10 +93,10 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
     for index in order {
         let Some(given) = fresh.remove(&index) else { continue };
         let grant = run.granted(index, (&given, &answered.actor), (grants, now));
-        let GivenAnswer { answer, digest, decision, .. } = given;
-        let actor = answered.actor.clone();
-        let at = now;
-        events.push(Event::CallAnswered(Box::new(CallAnswered { call: index, actor, answer, digest, decision, at })));
+        let GivenAnswer { answer, digest, decision, reason, .. } = given;
+        let (actor, at) = (answered.actor.clone(), now);
+        let said = CallAnswered { call: index, actor, answer, digest, decision, reason, at };
+        events.push(Event::CallAnswered(Box::new(said)));
         if let Some(grant) = grant {
             grants = grants.saturating_add(1);
             events.push(Event::GrantGiven { call: index, grant });

@@ -23,6 +23,8 @@ pub struct Started {
     pub actor: Actor,
     /// The session that it belongs to.
     pub session: Option<Arc<str>>,
+    /// The trace of whoever started it, as W3C `traceparent`.
+    pub trace: Option<Arc<str>>,
 }
 
 pub(super) fn decide(run: &Run, started: Started, now: Timestamp) -> Result<Vec<Event>, Rejection> {
@@ -39,6 +41,7 @@ pub(super) fn decide(run: &Run, started: Started, now: Timestamp) -> Result<Vec<
         model: started.model,
         actor: started.actor,
         session: started.session,
+        trace: started.trace,
         at: now,
     }))])
 }

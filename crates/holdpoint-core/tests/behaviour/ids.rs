@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use holdpoint_core::{BatchId, CallId, ContinuationId, Digest, PauseNumber, RunId, Turn};
+use holdpoint_core::{BatchId, CallId, CallIndex, CallKey, ContinuationId, Digest, PauseNumber, RunId, Turn};
 
 use crate::support::{Stage, check};
 
@@ -113,4 +113,16 @@ fn ids_are_read_back_as_they_are_written() {
     assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
     assert_eq!(Digest::parse(&digest.to_string().to_uppercase().replace('0', "A")), None);
     assert_eq!(Digest::parse("07"), None);
+}
+
+#[test]
+fn the_name_of_a_call_is_read_as_it_was_written() {
+    for run in ["r", "01890a5d-ac96-774b", "with.b7.c9 dots"] {
+        let key = CallKey { run: RunId::new(run), turn: Turn(3), index: CallIndex(12) };
+        assert_eq!(key.to_string(), format!("{run}.b3.c12"));
+        assert_eq!(CallKey::parse(&key.to_string()), Some(key));
+    }
+    for text in ["", "r", "r.b1", "r.c1", "r.b1.c", "r.b1.c01", "r.b01.c1", ".b1.c1", "r.b1.c-1", "r.b1.c99999999999"] {
+        assert_eq!(CallKey::parse(text), None, "{text}");
+    }
 }

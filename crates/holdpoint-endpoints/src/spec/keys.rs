@@ -6,7 +6,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 
 /// The known word that is nearest to what was written, if one is near.
-pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let near = known.into_iter().map(|word| (strsim::damerau_levenshtein(written, word), word)).min()?;
     // A third of the letters may be wrong, and one always.
     let allowed = (written.chars().count().max(near.1.chars().count()) / 3).max(1);
@@ -102,7 +102,7 @@ impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for KnownKey<'_, K> {
 }
 
 /// The names of a struct's fields, as its `Deserialize` gives them.
-pub(super) fn fields_of<T: serde::de::DeserializeOwned>() -> &'static [&'static str] {
+pub fn fields_of<T: serde::de::DeserializeOwned>() -> &'static [&'static str] {
     match T::deserialize(Probe) {
         Err(Fields(fields)) => fields,
         Ok(_) => &[],

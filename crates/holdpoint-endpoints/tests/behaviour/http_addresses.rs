@@ -284,7 +284,9 @@ async fn a_proxy_of_the_environment_is_not_used() {
     let (victims, proxy) = (Victims::new().await, Victims::new().await);
     let address = proxy.four.url("");
     let mut again = tokio::process::Command::new(std::env::current_exe().unwrap());
-    again.args(["--exact", "http_addresses::a_proxy_of_the_environment_is_not_used"]).env(TARGET, victims.four.url("/"));
+    again
+        .args(["--exact", "http_addresses::a_proxy_of_the_environment_is_not_used"])
+        .env(TARGET, victims.four.url("/"));
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY"] {
         again.env(name, &address);
     }

@@ -105,6 +105,7 @@ fn started() -> Input {
         messages: vec![Arc::new(Message::User(vec![Block::text("refund order 42"), image()]))],
         actor: person("zoe"),
         session: Some("talk".into()),
+        trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
     }))
 }
 

@@ -1,14 +1,44 @@
 //! What can be said against rules that are good in themselves.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use holdpoint_core::ToolName;
 
 use super::compiled::CompiledRule;
 use super::nearest::nearest;
-use super::{RuleProblem, RuleWarning, Rules, RulesError};
+use super::{Decide, RuleProblem, RuleWarning, Rules, RulesError};
+
+/// A rule that is about a tool, for lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleAbout {
+    /// What the audit calls it.
+    pub name: Arc<str>,
+    /// What it decides.
+    pub decides: Decide,
+    /// Whether that depends on the arguments, on who asks, or on the run.
+    pub conditional: bool,
+    /// Whether it keeps the tool from the model.
+    pub hides: bool,
+}
 
 impl Rules {
+    /// The rules that are about a tool, in their order, up to the one after which none can decide.
+    pub fn about(&self, tool: &ToolName) -> Vec<RuleAbout> {
+        let about = |rule: &CompiledRule| RuleAbout {
+            name: Arc::clone(&rule.name),
+            decides: Decide::of(&rule.decision),
+            conditional: !rule.conditions.is_empty(),
+            hides: rule.hides,
+        };
+        let mut listed: Vec<RuleAbout> =
+            self.index.about(tool.as_str()).iter().map(|number| about(self.rule(*number))).collect();
+        if let Some(last) = listed.iter().position(|rule| !rule.conditional) {
+            listed.truncate(last + 1);
+        }
+        listed
+    }
+
     /// The rules that never decide, because an earlier one plainly decides all that they are about.
     pub fn warnings(&self) -> Vec<RuleWarning> {
         let mut about = HashMap::<&str, Vec<u32>>::new();

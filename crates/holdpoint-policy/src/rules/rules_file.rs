@@ -43,6 +43,13 @@ pub struct RulesFile {
     beside: Option<Rules>,
 }
 
+/// Rules that hold, from wherever they are.
+impl From<Rules> for RulesFile {
+    fn from(rules: Rules) -> Self {
+        Self { written: rules, beside: None }
+    }
+}
+
 impl RulesFile {
     /// Reads a file, and the one beside it if there is one; its name is relative to the folder of the first.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, RulesError> {

@@ -4,7 +4,7 @@ use holdpoint_store::{GrantOpening, OwnerId};
 use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
 
-use super::{Folded, Job, Seen, head_columns};
+use super::{Folded, Job, Seen, asking, head_columns};
 use crate::lines::Statement;
 use crate::row::repeat_number;
 
@@ -30,7 +30,7 @@ pub(super) enum Verdict {
 
 /// Writes these transitions, each or none of it, and says which were written.
 pub(super) async fn send(line: &mut PgConnection, jobs: &[Job], now: Option<i64>) -> Result<Vec<Verdict>, sqlx::Error> {
-    let with_tasks = jobs.iter().any(|job| !job.tasks.is_empty() || !job.grants.is_empty());
+    let with_tasks = jobs.iter().any(Job::has_more);
     if let ([job], false) = (jobs, with_tasks) {
         let row = one(job, now).fetch_optional(line).await?;
         let run_no = row.map(|row| row.try_get(0)).transpose()?;
@@ -38,9 +38,10 @@ pub(super) async fn send(line: &mut PgConnection, jobs: &[Job], now: Option<i64>
     }
     let statement = if with_tasks {
         let statement = runs(sqlx::query(MANY_WITH_TASKS), jobs).bind(now);
-        grants(links(openings(changes(statement, jobs), jobs), jobs), jobs)
+        let statement = asking::bind(grants(links(openings(changes(statement, jobs), jobs), jobs), jobs), jobs);
+        statement.bind(each(jobs, Job::last_run))
     } else {
-        links(runs(sqlx::query(MANY), jobs).bind(now), jobs)
+        links(runs(sqlx::query(MANY), jobs).bind(now), jobs).bind(each(jobs, Job::last_run))
     };
     let mut verdicts = vec![Verdict::Stale; jobs.len()];
     for row in statement.fetch_all(line).await? {
@@ -89,7 +90,14 @@ fn one(job: &Job, now: Option<i64>) -> Statement<'_> {
         .bind(&*job.body)
         .bind(job.audit.as_deref())
         .bind(now);
-    if job.at == 0 { statement.bind(job.created_link.map(|link| link.0)) } else { statement }
+    if job.at != 0 {
+        return statement;
+    }
+    statement
+        .bind(job.created_link.map(|link| link.0))
+        .bind(job.head.session.as_deref())
+        .bind(job.slot.as_deref())
+        .bind(job.last_run())
 }
 
 fn each<'j, T>(jobs: &'j [Job], column: impl Fn(&'j Job) -> T) -> Vec<T> {
@@ -116,9 +124,12 @@ fn runs<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
         .bind(each(jobs, |job| job.audit.as_deref()))
 }
 
-/// The chains of runs that are created. Those of others the database knows.
+/// The chains and sessions of runs that are created. Those of others the database knows.
 fn links<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
-    statement.bind(each(jobs, |job| job.created_link.map(|link| link.0)))
+    statement
+        .bind(each(jobs, |job| job.created_link.map(|link| link.0)))
+        .bind(each(jobs, |job| job.head.session.as_deref()))
+        .bind(each(jobs, |job| job.slot.as_deref()))
 }
 
 /// The tasks of all transitions, each with the place of its transition.

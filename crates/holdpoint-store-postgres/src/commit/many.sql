@@ -4,13 +4,15 @@ with moment as materialized (
     select i.*, now + coalesce(lease_us, 0) as free_at
     from moment, unnest(
         $1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[], $8::bigint[],
-        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $17::bytea[]
+        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $17::bytea[],
+        $18::text[], $19::text[], $20::text[]
     ) as i(n, run_id, at, next, status, agent, tenant, pause, deadline, owner, lease_us, moved_at, token, body, audit,
-        link)
+        link, session, slot, last_run)
 ), moved as (
     update holdpoint_runs r
     set revision = i.next, status = i.status, agent = i.agent, tenant = i.tenant, pause = i.pause,
         deadline = i.deadline, owner = i.owner, free_at = i.free_at, updated_at = i.moved_at, last_commit = i.token,
+        session_slot = case when i.status < 3 then r.session_slot end,
         audit_revision = case when i.audit is null then r.audit_revision else i.next end,
         audit_rows = r.audit_rows + (i.audit is not null)::int,
         audit_link = case when i.audit is null then r.audit_link
@@ -21,11 +23,15 @@ with moment as materialized (
 ), made as (
     insert into holdpoint_runs
         (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit,
-         audit_tenant, audit_revision, audit_rows, audit_link)
+         audit_tenant, audit_revision, audit_rows, audit_link, session, session_slot)
     select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token,
-        coalesce('=' || tenant, ''), case when audit is null then 0 else next end, (audit is not null)::int, link
+        coalesce('=' || tenant, ''), case when audit is null then 0 else next end, (audit is not null)::int, link,
+        session, case when status < 3 then slot end
     from input where at = 0
-    on conflict (run_id) do nothing
+        and (last_run is null or last_run = coalesce((select l.run_id from holdpoint_runs l
+            where l.session = input.session and l.audit_tenant = coalesce('=' || input.tenant, '')
+            order by l.run_no desc limit 1), ''))
+    on conflict do nothing
     returning run_no, run_id, audit_rows, audit_link
 ), kept as materialized (
     select n, run_no, next, moved_at, body, audit, audit_rows, audit_link from moved

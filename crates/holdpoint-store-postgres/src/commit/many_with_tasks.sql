@@ -4,9 +4,10 @@ with moment as materialized (
     select i.*, now + coalesce(lease_us, 0) as free_at, now
     from moment, unnest(
         $1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[], $8::bigint[],
-        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $32::bytea[]
+        $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $32::bytea[],
+        $33::text[], $34::text[], $55::text[]
     ) as i(n, run_id, at, next, status, agent, tenant, pause, deadline, owner, lease_us, moved_at, token, body, audit,
-        link)
+        link, session, slot, last_run)
 ), change as materialized (
     select * from unnest($17::bigint[], $18::bigint[], $19::bigint[], $20::smallint[], $21::bigint[], $22::boolean[])
         as c(n, turn, place, guard, fence, drops)
@@ -16,8 +17,16 @@ with moment as materialized (
         $30::bigint[], $31::bytea[]
     ) as o(n, turn, place, tool, attempts, attempts_max, repeat, deadline, body)
 ), granting as materialized (
-    select * from unnest($33::bigint[], $34::text[], $35::text[], $36::bigint[], $37::bytea[])
+    select * from unnest($35::bigint[], $36::text[], $37::text[], $38::bigint[], $39::bytea[])
         with ordinality as g(n, grant_id, tool, until, body, place)
+), asking as materialized (
+    select * from unnest(
+        $40::bigint[], $41::bigint[], $42::bigint[], $43::text[], $44::smallint[], $45::smallint[], $46::bigint[],
+        $47::boolean[], $48::bytea[], $49::bytea[]
+    ) with ordinality as a(n, turn, place, tool, kind, status, deadline, anew, body, note, nth)
+), ending as materialized (
+    select * from unnest($50::bigint[], $51::bigint[], $52::bigint[], $53::smallint[], $54::bytea[])
+        as e(n, turn, place, status, note)
 ), run as materialized (
     -- After a wait for a lock, rows are read again here and nowhere below: everything is decided from what is locked.
     select i.*, r.run_no, r.audit_revision, r.audit_rows, r.audit_link
@@ -48,17 +57,22 @@ with moment as materialized (
     update holdpoint_runs r
     set revision = f.next, status = f.status, agent = f.agent, tenant = f.tenant, pause = f.pause,
         deadline = f.deadline, owner = f.owner, free_at = f.free_at, updated_at = f.moved_at, last_commit = f.token,
+        session_slot = case when f.status < 3 then r.session_slot end,
         audit_revision = f.audit_revision, audit_rows = f.audit_rows, audit_link = f.audit_link
     from fit f
     where r.run_no = f.run_no
 ), made as (
     insert into holdpoint_runs
         (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit,
-         audit_tenant, audit_revision, audit_rows, audit_link)
+         audit_tenant, audit_revision, audit_rows, audit_link, session, session_slot)
     select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token,
-        coalesce('=' || tenant, ''), case when audit is null then 0 else next end, (audit is not null)::int, link
+        coalesce('=' || tenant, ''), case when audit is null then 0 else next end, (audit is not null)::int, link,
+        session, case when status < 3 then slot end
     from input where at = 0
-    on conflict (run_id) do nothing
+        and (last_run is null or last_run = coalesce((select l.run_id from holdpoint_runs l
+            where l.session = input.session and l.audit_tenant = coalesce('=' || input.tenant, '')
+            order by l.run_no desc limit 1), ''))
+    on conflict do nothing
     returning run_no, run_id, audit_rows, audit_link
 ), kept as materialized (
     select n, run_no, next, moved_at, agent, tenant, now, body, audit, audit_rows, audit_link from fit
@@ -77,6 +91,33 @@ with moment as materialized (
     order by g.place
     -- A name that is there already stays as it is.
     on conflict (grant_id) do nothing
+), anew as materialized (
+    -- What was asked before ended in the same transition.
+    select k.run_no, a.turn, a.place from kept k join asking a on a.n = k.n where a.anew
+), asked as (
+    -- A question that is pending keeps its beginning; one that ended begins anew.
+    insert into holdpoint_questions as q
+        (run_no, turn, place, agent, tenant, tool, kind, status, deadline, due, asked_at, changed_at, asked_no, seq,
+         body, note)
+    select k.run_no, a.turn, a.place, k.agent, coalesce('=' || k.tenant, ''), a.tool, a.kind, a.status, a.deadline,
+        coalesce(a.deadline, 9223372036854775807), k.moved_at, k.moved_at,
+        nextval('holdpoint_asked'), pg_current_xact_id()::text::bigint, a.body, a.note
+    from kept k join asking a on a.n = k.n
+    order by a.nth
+    on conflict (run_no, turn, place) do update
+    set agent = excluded.agent, tenant = excluded.tenant, tool = excluded.tool, kind = excluded.kind,
+        status = excluded.status, deadline = excluded.deadline, due = excluded.due,
+        asked_at = case when q.status = 0 and (q.run_no, q.turn, q.place) not in (select * from anew)
+            then q.asked_at else excluded.asked_at end,
+        changed_at = excluded.changed_at,
+        asked_no = case when q.status = 0 and (q.run_no, q.turn, q.place) not in (select * from anew)
+            then q.asked_no else excluded.asked_no end,
+        seq = excluded.seq, body = excluded.body, note = excluded.note
+), ended as (
+    update holdpoint_questions q
+    set status = e.status, changed_at = k.moved_at, seq = pg_current_xact_id()::text::bigint, note = e.note
+    from kept k join ending e on e.n = k.n
+    where q.run_no = k.run_no and q.turn = e.turn and q.place = e.place and q.status = 0
 ), closed as (
     delete from holdpoint_tasks t
     using kept k join change c on c.n = k.n

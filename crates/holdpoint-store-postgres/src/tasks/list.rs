@@ -1,7 +1,7 @@
 //! Finding tasks, and runs by their tasks.
 
 use holdpoint_core::{CallKey, RunId, ToolName};
-use holdpoint_store::{Cursor, StoreError, TaskFilter, TaskHead, TaskPage};
+use holdpoint_store::{Cursor, Scope, StoreError, TaskFilter, TaskHead, TaskPage, TaskStage};
 use sqlx::AssertSqlSafe;
 
 use crate::clock::Moments;
@@ -42,15 +42,16 @@ pub(crate) async fn lapsed(
     rows.await?.iter().map(task).collect()
 }
 
-pub(crate) async fn find(lines: &Lines, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+pub(crate) async fn find(lines: &Lines, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
     let sql = || {
         AssertSqlSafe(format!(
             "select {TASK} from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
-             where r.run_id = $1 and t.turn = $2 and t.place = $3"
+             where r.run_id = $1 and t.turn = $2 and t.place = $3 and ($4::text is null or t.tenant = $4)"
         ))
     };
     let (turn, place) = (i64::from(key.turn.0), i64::from(key.index.0));
-    let rows = lines.rows("read a task", || sqlx::query(sql()).bind(key.run.as_str()).bind(turn).bind(place));
+    let rows = lines
+        .rows("read a task", || sqlx::query(sql()).bind(key.run.as_str()).bind(turn).bind(place).bind(scope.tenant()));
     rows.await?.first().map(task).transpose()
 }
 
@@ -61,15 +62,23 @@ pub(crate) async fn tasks(lines: &Lines, filter: &TaskFilter) -> Result<TaskPage
         AssertSqlSafe(format!(
             "select {TASK}, t.task_no from holdpoint_tasks t join holdpoint_runs r on r.run_no = t.run_no \
              where t.task_no >= $1 and ($2::text is null or t.tenant = $2) and ($3::text is null or t.tool = $3) \
-             order by t.task_no limit $4"
+             and ($5::smallint is null or t.state = $5) order by t.task_no limit $4"
         ))
     };
     let rows = lines.rows("list tasks", || {
         let list = sqlx::query(sql()).bind(from).bind(filter.tenant.as_deref());
-        list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1))
+        list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1)).bind(filter.stage.map(stage_number))
     });
     let rows = rows.await?;
     let next = rows.get(size).map(|row| column::<i64>(row, AFTER_TASK)).transpose()?;
     let tasks = rows.iter().take(size).map(task).collect::<Result<_, _>>()?;
     Ok(TaskPage { tasks, next: next.map(|number| Cursor::new(number.to_string())) })
+}
+
+fn stage_number(stage: TaskStage) -> i16 {
+    match stage {
+        TaskStage::Waiting => 0,
+        TaskStage::Leased => 1,
+        TaskStage::Delivered => 2,
+    }
 }

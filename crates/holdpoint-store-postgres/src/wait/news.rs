@@ -9,21 +9,33 @@ const MOVES_MAX: usize = 1_000;
 
 const TASKS: &str = "t";
 const RUNS: &str = "r";
+const QUESTIONS: &str = "q";
 const EVERYTHING: &str = "*";
+
+/// Which topics have something new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Topics {
+    pub(super) tasks: bool,
+    pub(super) runs: bool,
+    pub(super) questions: bool,
+}
+
+impl Topics {
+    pub(super) const ALL: Self = Self { tasks: true, runs: true, questions: true };
+}
 
 /// Moves of runs, and which topics have something new.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
     pub(super) moves: Vec<(i64, i64)>,
-    pub(super) tasks: bool,
-    pub(super) runs: bool,
+    pub(super) topics: Topics,
     /// Too much to name.
     pub(super) everything: bool,
 }
 
 impl News {
     pub(super) fn is_empty(&self) -> bool {
-        self.moves.is_empty() && !self.tasks && !self.runs && !self.everything
+        self.moves.is_empty() && self.topics == Topics::default() && !self.everything
     }
 
     pub(super) fn run(&mut self, run_no: i64, revision: i64) {
@@ -34,19 +46,19 @@ impl News {
         }
     }
 
-    pub(super) fn topics(&mut self, tasks: bool, runs: bool) {
-        self.tasks |= tasks;
-        self.runs |= runs;
+    pub(super) fn topics(&mut self, topics: Topics) {
+        self.topics.tasks |= topics.tasks;
+        self.topics.runs |= topics.runs;
+        self.topics.questions |= topics.questions;
     }
 
     /// Words with spaces between them: topics by a letter, a run as `number:revision` in hexadecimal.
     pub(super) fn to_payload(&self) -> String {
         let mut text = String::with_capacity(16 * self.moves.len() + 4);
-        if self.tasks {
-            text.push_str(TASKS);
-        }
-        if self.runs {
-            text.push_str(if text.is_empty() { RUNS } else { " r" });
+        let Topics { tasks, runs, questions } = self.topics;
+        for (_, letter) in [(tasks, TASKS), (runs, RUNS), (questions, QUESTIONS)].into_iter().filter(|(new, _)| *new) {
+            text.push_str(if text.is_empty() { "" } else { " " });
+            text.push_str(letter);
         }
         for (run_no, revision) in &self.moves {
             let space = if text.is_empty() { "" } else { " " };
@@ -61,8 +73,9 @@ impl News {
         let mut news = Self::default();
         for word in payload.split_ascii_whitespace() {
             match word {
-                TASKS => news.tasks = true,
-                RUNS => news.runs = true,
+                TASKS => news.topics.tasks = true,
+                RUNS => news.topics.runs = true,
+                QUESTIONS => news.topics.questions = true,
                 run => match parse(run) {
                     Some((run_no, revision)) => news.moves.push((run_no, revision)),
                     None => news.everything = true,

@@ -10,7 +10,7 @@ use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::Wakes;
-use super::news::News;
+use super::news::{News, Topics};
 use crate::fault::timed_out;
 use crate::lines::{Lines, STATEMENT_LIMIT};
 use crate::row::column;
@@ -105,8 +105,9 @@ pub(super) async fn look(wakes: Arc<Wakes>, lines: Arc<Lines>) {
         // Both ways out of the wait are the same to us.
         let missed = timeout(LOOK_EVERY, wakes.missed.notified()).await.is_ok();
         if missed {
-            wakes.wake(true, true);
+            wakes.wake(Topics::ALL);
         }
+        wakes.echo();
         let awaited = wakes.waiters.awaited();
         if awaited.is_empty() {
             continue;
@@ -131,7 +132,7 @@ impl Wakes {
         for (run_no, revision) in &news.moves {
             self.waiters.saw(*run_no, *revision);
         }
-        self.wake(news.tasks, news.runs);
+        self.wake(news.topics);
         if news.everything {
             self.missed.notify_one();
         }

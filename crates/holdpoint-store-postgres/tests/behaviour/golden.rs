@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use common::{asks_for, opening, sql, step_to};
 use holdpoint_core::{
-    Attempt, CallIndex, ContinuationId, PauseNumber, Revision, RunId, Status, Timestamp, ToolName, Turn,
+    Attempt, CallIndex, CallKey, ContinuationId, Digest, PauseNumber, Revision, RunId, Status, Timestamp, ToolName,
+    Turn,
 };
 use holdpoint_store::audit::verify;
 use holdpoint_store::{
-    Clock, Fence, GrantOpening, ManualClock, PruneRequest, SealedRun, Store, TaskChange, TaskFilter, TaskGuard,
-    TaskState, first_link, next_link,
+    Clock, CommitError, Fence, GrantOpening, ManualClock, PruneRequest, QuestionChange, QuestionKind, QuestionOpening,
+    Reservation, Reserved, ResponseKey, Scope, SealedRun, SessionFilter, SessionUse, Store, TaskChange, TaskFilter,
+    TaskGuard, TaskState, WorkerSeen, first_link, next_link,
 };
 use holdpoint_store_postgres::testing::Scratch;
 use holdpoint_store_postgres::{Migrate, Options, PostgresStore, SCHEMA_VERSION};
@@ -56,15 +58,61 @@ async fn fill(store: &PostgresStore) {
     pause.head.deadline = Some(Timestamp(1_800_000_000_000_000));
     pause.head.continuation = Some(ContinuationId { run: paused.clone(), pause: PauseNumber(1) });
     pause.tasks = vec![opening(0, "waits"), opening(1, "leased"), opening(2, "delivered")];
+    pause.head.session = Some("talk".into());
+    pause.session_use = SessionUse::Alone;
+    pause.questions = vec![QuestionChange::Open(Box::new(QuestionOpening {
+        turn: Turn(1),
+        index: CallIndex(7),
+        tool: ToolName::new("waits"),
+        kind: QuestionKind::Doubt,
+        deadline: None,
+        body: b"{\"v\":1}".to_vec(),
+    }))];
     store.commit(&paused, Revision(0), pause).await.unwrap();
     store.lease(&asks_for("worker", "leased")).await.unwrap();
     let leased = store.lease(&asks_for("worker", "delivered")).await.unwrap().remove(0);
     store.deliver(&leased.lease, b"done".to_vec()).await.unwrap();
 }
 
+fn reservation() -> Reservation {
+    let key = ResponseKey { sender: "desk".into(), route: "POST /v1/runs".into(), key: "k1".into() };
+    Reservation { key, digest: Digest([7; 32]) }
+}
+
+/// What servers keep.
+async fn fill_desk(store: &PostgresStore) {
+    store.reserve_response(&reservation()).await.unwrap();
+    store.keep_response(&reservation().key, b"response".to_vec()).await.unwrap();
+    let tools = vec![ToolName::new("waits")];
+    store.seen_worker(&WorkerSeen { name: "worker".into(), tenant: Some("acme".into()), tools }).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_servers_kept_in_the_third_version_is_read() {
+    let scratch = loaded(3).await;
+    let store = open(scratch.url(), Migrate::Auto).await;
+    let key = CallKey { run: RunId::new("paused"), turn: Turn(1), index: CallIndex(7) };
+    let question = store.question(&Scope::Tenant("acme".into()), &key).await.unwrap().unwrap();
+    assert_eq!((question.kind, &*question.body), (QuestionKind::Doubt, &b"{\"v\":1}"[..]));
+    let sessions = store.sessions(&SessionFilter::default()).await.unwrap().sessions;
+    assert_eq!((sessions.len(), &*sessions[0].id), (1, "talk"));
+    let mut second = step_to("second", Status::Running);
+    second.head.session = Some("talk".into());
+    second.head.tenant = Some("acme".into());
+    second.session_use = SessionUse::Alone;
+    let busy = store.commit(&RunId::new("second"), Revision(0), second).await;
+    assert!(matches!(busy, Err(CommitError::SessionBusy)), "{busy:?}");
+    let kept = store.reserve_response(&reservation()).await.unwrap();
+    assert_eq!(kept, Reserved::Kept(b"response".as_slice().into()));
+    let workers = store.workers(&Scope::All).await.unwrap();
+    assert_eq!((workers.len(), workers[0].leases), (1, 1));
+}
+
 async fn write_golden() {
     let scratch = Scratch::new().await.unwrap();
-    fill(&open(scratch.url(), Migrate::Auto).await).await;
+    let store = open(scratch.url(), Migrate::Auto).await;
+    fill(&store).await;
+    fill_desk(&store).await;
     let dump = Command::new("pg_dump").args(["--inserts", "--no-owner", "--no-privileges", scratch.url()]).output();
     let dump = String::from_utf8(dump.unwrap().stdout).unwrap();
     // Comments, and lines for `psql` alone.

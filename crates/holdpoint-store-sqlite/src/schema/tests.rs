@@ -1,10 +1,10 @@
 use std::path::Path;
 
 use holdpoint_core::{Status, Timestamp, ToolName};
-use holdpoint_store::{Cursor, GrantFilter, RunFilter, TaskFilter};
+use holdpoint_store::{Cursor, GrantFilter, QuestionFilter, QuestionStatus, RunFilter, SessionFilter, TaskFilter};
 use sqlx::{AssertSqlSafe, Executor, Row, SqliteConnection};
 
-use crate::{Options, commit, grants, leases, look, prune, read, seals, tasks};
+use crate::{Options, commit, desk, grants, leases, look, prune, questions, read, seals, sessions, tasks};
 
 async fn database(folder: &Path) -> SqliteConnection {
     super::open(&folder.join("runs.db"), &Options::default(), Timestamp(0)).await.unwrap()
@@ -32,12 +32,26 @@ fn statements() -> Vec<&'static str> {
     }
     all.extend([tasks::KEEP_TICKET, tasks::KEEP_TICKET_IF_USED]);
     all.extend(prune::OF_ANY_TENANT.into_iter().chain(prune::OF_ONE_TENANT));
-    all.extend([read::HEAD, read::REVISION, read::LOAD, read::AUDIT, read::DUE, read::LAPSED, read::ARRIVALS]);
+    all.extend([
+        read::HEAD,
+        read::REVISION,
+        read::REVISIONS,
+        read::LOAD,
+        read::AUDIT,
+        read::DUE,
+        read::LAPSED,
+        read::ARRIVALS,
+    ]);
     all.extend([read::DELIVERED, read::TASK]);
     all.extend([seals::ANY_TO_SEAL, seals::TO_SEAL, seals::LAST_SEAL, seals::ADD_SEAL, seals::SEAL_RUNS, seals::SEALS]);
     all.extend([seals::HEADS, seals::AUDIT_AFTER, seals::AUDIT_OF_TENANT, seals::AUDIT_OF_RUN]);
     all.extend([seals::AUDITED_RUNS, seals::TRACES, seals::TOMBSTONES]);
-    all.extend([grants::OPEN_GRANTS, grants::REVOKE, grants::MATCHING]);
+    all.extend([grants::OPEN_GRANTS, grants::REVOKE, grants::MATCHING, grants::GRANT]);
+    all.extend([questions::OPEN_QUESTIONS, questions::CLOSE_QUESTIONS, questions::QUESTION, questions::LAST_SEQ]);
+    all.extend([questions::CHANGED, questions::CHANGED_OF_TENANT, sessions::LOOK_SLOTS]);
+    all.extend([desk::RESERVE, desk::RESERVED, desk::KEEP, desk::DROP, desk::SEEN, desk::WORKERS]);
+    all.extend([desk::SWEEP_RESPONSES, desk::SWEEP_WORKERS]);
+    all.extend([desk::FIRST_SETTING, desk::CHANGE_SETTING, desk::ASK_LATE]);
     all
 }
 
@@ -47,7 +61,7 @@ fn run_lists() -> Vec<RunFilter> {
         for agent in [None, Some("support".into())] {
             for tenant in [None, Some("acme".into())] {
                 let cursor = Some(Cursor::new("r9"));
-                filters.push(RunFilter { status, agent: agent.clone(), tenant, cursor, limit: None });
+                filters.push(RunFilter { status, agent: agent.clone(), tenant, cursor, ..RunFilter::default() });
             }
         }
     }
@@ -69,6 +83,15 @@ async fn no_statement_goes_through_a_whole_table() {
     for tool in [None, Some(ToolName::new("refund"))] {
         let filter = TaskFilter { tool, tenant: Some("acme".into()), ..TaskFilter::default() };
         all.push(read::tasks_query(&filter).unwrap().sql().as_str().to_owned());
+    }
+    for tenant in [None, Some("acme".into())] {
+        let cursor = Some(Cursor::new("s9"));
+        let filter = SessionFilter { tenant: tenant.clone(), cursor, limit: None };
+        all.push(sessions::sessions_query(&filter).unwrap().sql().as_str().to_owned());
+        for status in QuestionStatus::ALL {
+            let filter = QuestionFilter { status, tenant: tenant.clone(), ..QuestionFilter::default() };
+            all.push(questions::questions_query(&filter).unwrap().sql().as_str().to_owned());
+        }
     }
     for sql in all {
         let plan = plan(&mut connection, &sql).await;
@@ -104,10 +127,34 @@ async fn what_is_asked_often_has_its_index() {
         (seals::TRACES, "tombstones_by_run (tenant=? AND run_id=?)"),
         (seals::TENANTS, "runs_audited (audit_tenant>?)"),
         (grants::MATCHING, "grants_open (tenant=? AND tool=?)"),
+        (questions::CHANGED, "questions_changed (seq>?)"),
+        (questions::CHANGED_OF_TENANT, "questions_changed_of_tenant (tenant=? AND seq>?)"),
+        (questions::QUESTION, "questions_by_call (run_no=? AND turn=? AND idx=?)"),
+        (sessions::LOOK_LASTS, "runs_by_session (session=? AND audit_tenant=?)"),
+        (sessions::LOOK_SLOTS, "runs_alone (session_slot=?)"),
+        (desk::KEPT, "responses_1 (request=?)"),
+        (desk::SWEEP_RESPONSES, "responses_by_age (begun_at<?)"),
+        (desk::WORKERS, "tasks_by_worker (worker=?)"),
     ];
     for (sql, index) in cases {
         let plan = plan(&mut connection, sql).await;
         assert!(plan.iter().any(|step| step.contains(index)), "{sql}\n{}", plan.join("\n"));
+    }
+    let own = Some("acme".into());
+    let ended = QuestionStatus::Answered;
+    let pending = QuestionFilter::default;
+    for (filter, index) in [
+        (pending(), "questions_pending ((due,asked_no)>"),
+        (QuestionFilter { tenant: own.clone(), ..pending() }, "questions_pending_of_tenant (tenant=?"),
+        (QuestionFilter { status: ended, ..pending() }, "questions_ended (status=?"),
+        (
+            QuestionFilter { status: ended, tenant: own, ..pending() },
+            "questions_ended_of_tenant (tenant=? AND status=?",
+        ),
+    ] {
+        let plan = plan(&mut connection, questions::questions_query(&filter).unwrap().sql().as_str()).await;
+        assert!(plan.iter().any(|step| step.contains(index)), "{filter:?}\n{}", plan.join("\n"));
+        assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{filter:?}\n{}", plan.join("\n"));
     }
     let paused = RunFilter { status: Some(Status::AwaitingToolConfirmation), ..RunFilter::default() };
     let of_tenant = RunFilter { tenant: Some("acme".into()), ..RunFilter::default() };

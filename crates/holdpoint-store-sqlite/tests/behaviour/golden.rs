@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use common::{START, lease_request, opening, step, stranger, url};
 use holdpoint_core::{
-    CallIndex, CallKey, ContinuationId, PauseNumber, Revision, RunId, Status, Timestamp, ToolName, Turn,
+    CallIndex, CallKey, ContinuationId, Digest, PauseNumber, Revision, RunId, Status, Timestamp, ToolName, Turn,
 };
 use holdpoint_store::audit::verify;
 use holdpoint_store::{
-    Fence, GrantOpening, Hold, LeaseState, ManualClock, OwnerId, PruneRequest, RunFilter, SealedRun, Store, TaskChange,
-    TaskFilter, TaskGuard, TaskLease, TaskState, first_link, next_link,
+    CommitError, Fence, GrantOpening, Hold, LeaseState, ManualClock, OwnerId, PruneRequest, QuestionChange,
+    QuestionFilter, QuestionKind, QuestionOpening, QuestionSeq, Reservation, Reserved, ResponseKey, RunFilter, Scope,
+    SealedRun, SessionFilter, SessionUse, Store, TaskChange, TaskFilter, TaskGuard, TaskLease, TaskState, WorkerSeen,
+    first_link, next_link,
 };
 use holdpoint_store_sqlite::{Migrate, Options, SCHEMA_VERSION, SqliteStore};
 use sqlx::{Connection, Executor};
@@ -73,9 +75,59 @@ async fn fill(store: &SqliteStore) {
     pause.head.continuation = Some(ContinuationId { run: paused.clone(), pause: PauseNumber(1) });
     pause.head.deadline = Some(START.plus_ms(90_000));
     pause.tasks = vec![opening(0, b"small"), opening(1, &long()), opening(2, b"left")];
+    pause.head.session = Some("talk".into());
+    pause.session_use = SessionUse::Alone;
     store.commit(&paused, Revision(0), pause).await.unwrap();
     let leased = store.lease(&lease_request(2)).await.unwrap();
     store.deliver(&leased[0].lease, long()).await.unwrap();
+    // Last, so that leases have the numbers that they always had.
+    let mut asks_people = step(&[b"asked"], Status::Running);
+    asks_people.hold = Some(Hold { owner: OwnerId::new("owner-1"), lease_ms: 30_000 });
+    asks_people.questions = vec![asks(7), asks(8)];
+    store.commit(&RunId::new("running"), Revision(1), asks_people).await.unwrap();
+}
+
+fn asks(index: u32) -> QuestionChange {
+    QuestionChange::Open(Box::new(QuestionOpening {
+        turn: Turn(1),
+        index: CallIndex(index),
+        tool: ToolName::new("refund"),
+        kind: QuestionKind::Permission,
+        deadline: Some(START.plus_ms(90_000)),
+        body: long(),
+    }))
+}
+
+fn reservation() -> Reservation {
+    let key = ResponseKey { sender: "desk".into(), route: "POST /v1/runs".into(), key: "k1".into() };
+    Reservation { key, digest: Digest([7; 32]) }
+}
+
+/// What servers keep.
+async fn fill_desk(store: &SqliteStore) {
+    store.reserve_response(&reservation()).await.unwrap();
+    store.keep_response(&reservation().key, long()).await.unwrap();
+    let tools = vec![ToolName::new("refund")];
+    store.seen_worker(&WorkerSeen { name: "worker".into(), tenant: None, tools }).await.unwrap();
+}
+
+async fn read_desk(store: &SqliteStore) {
+    let questions = store.questions(&QuestionFilter::default()).await.unwrap().questions;
+    let names: Vec<String> = questions.iter().map(|row| row.key.to_string()).collect();
+    assert_eq!(names, ["running.b1.c7", "running.b1.c8"]);
+    assert_eq!((questions[0].body.to_vec(), questions[0].asked_at), (long(), START));
+    let changes = store.questions_after(&Scope::All, Some(QuestionSeq(0)), 10).await.unwrap();
+    assert_eq!(changes.questions.len(), 2);
+    let sessions = store.sessions(&SessionFilter::default()).await.unwrap().sessions;
+    assert_eq!((sessions.len(), &*sessions[0].id, sessions[0].last_run.as_str()), (1, "talk", "paused"));
+    let mut second = step(&[b"started"], Status::Running);
+    second.head.session = Some("talk".into());
+    second.session_use = SessionUse::Alone;
+    let busy = store.commit(&RunId::new("second"), Revision(0), second).await;
+    assert!(matches!(busy, Err(CommitError::SessionBusy)), "{busy:?}");
+    assert_eq!(store.reserve_response(&reservation()).await.unwrap(), Reserved::Kept(long().into()));
+    let workers = store.workers(&Scope::All).await.unwrap();
+    assert_eq!((workers.len(), workers[0].tools[0].as_str()), (1, "refund"));
 }
 
 async fn make(path: &Path) {
@@ -88,6 +140,7 @@ async fn make(path: &Path) {
     let store = open(path, Migrate::Auto).await;
     fill_and_prune(&store).await;
     fill(&store).await;
+    fill_desk(&store).await;
     store.close().await;
 }
 
@@ -105,6 +158,9 @@ async fn every_version_opens_and_goes_on() {
         read_runs(&store).await;
         read_tasks(&store).await;
         check_chain(&store).await;
+        if version >= 3 {
+            read_desk(&store).await;
+        }
         go_on(&store).await;
         if version >= 2 {
             read_sealed(&store).await;

@@ -71,7 +71,7 @@ impl Verified {
 /// When the store cannot be read. What is not as it was written is no error but a finding.
 pub async fn verify(
     store: &dyn Store,
-    progress: &mut (dyn FnMut(VerifyProgress) + Send),
+    progress: &mut (dyn FnMut(VerifyProgress) + Send + Sync),
 ) -> Result<Verified, StoreError> {
     verify_with(store, &VerifyRequest::default(), progress).await
 }
@@ -83,7 +83,7 @@ pub async fn verify(
 pub async fn verify_with(
     store: &dyn Store,
     request: &VerifyRequest,
-    progress: &mut (dyn FnMut(VerifyProgress) + Send),
+    progress: &mut (dyn FnMut(VerifyProgress) + Send + Sync),
 ) -> Result<Verified, StoreError> {
     let mut checking = Checking { store, request, progress, seen: Verified::default(), found: HashSet::new() };
     let mut claims = checking.rows().await?;
@@ -130,7 +130,7 @@ struct Confirmed {
 pub(super) struct Checking<'a> {
     pub(super) store: &'a dyn Store,
     request: &'a VerifyRequest,
-    progress: &'a mut (dyn FnMut(VerifyProgress) + Send),
+    progress: &'a mut (dyn FnMut(VerifyProgress) + Send + Sync),
     pub(super) seen: Verified,
     found: HashSet<Finding>,
 }

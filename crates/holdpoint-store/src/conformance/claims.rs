@@ -109,7 +109,10 @@ pub async fn only_the_holder_renews_a_lease(Fixture { store, clock, .. }: Fixtur
     must("commit", store.commit(&run, at(1), moving(&clock, Status::Running, None)).await)?;
     let renewed = must("renew", store.renew(&run, &by("third")).await)?;
     expect(renewed == Held, || "a lease of a run that nobody holds was not taken".to_owned())?;
-    expect_claimed(&store, "second", &[]).await
+    expect_claimed(&store, "second", &[]).await?;
+    // Who wants it for no time gives it back.
+    must("renew", store.renew(&run, &Hold { lease_ms: 0, ..by("third") }).await)?;
+    expect_claimed(&store, "second", &["renewed"]).await
 }
 
 /// Only runs of the agents that were asked for are claimed, those that wait longest first, and never more than the limit.

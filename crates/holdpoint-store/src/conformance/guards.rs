@@ -126,7 +126,7 @@ pub async fn a_stale_commit_leaves_the_queue_alone(Fixture { store, clock, .. }:
         let refused = match &made {
             Err(CommitError::Stale { current }) => *current == Revision(1),
             Err(CommitError::LeaseLost) => !holds,
-            Ok(_) | Err(CommitError::Invalid(_) | CommitError::Store(_)) => false,
+            Ok(_) | Err(CommitError::SessionBusy | CommitError::Invalid(_) | CommitError::Store(_)) => false,
         };
         expect(refused, || format!("a commit at {at} of a run at 1 with {guard:?} gave {made:?}"))?;
         let after = everything(&desk, &run).await?;
@@ -154,7 +154,12 @@ pub async fn closing_asks_what_its_guard_says(Fixture { store, clock, .. }: Fixt
             let right = match &made {
                 Ok(revision) => free && revision.0 == at + 1,
                 Err(CommitError::LeaseLost) => !free,
-                Err(CommitError::Stale { .. } | CommitError::Invalid(_) | CommitError::Store(_)) => false,
+                Err(
+                    CommitError::Stale { .. }
+                    | CommitError::SessionBusy
+                    | CommitError::Invalid(_)
+                    | CommitError::Store(_),
+                ) => false,
             };
             expect(right, || format!("closing call {index} with {guard:?} gave {made:?}"))?;
             at += u64::from(free);

@@ -69,7 +69,8 @@ pub async fn an_unknown_run_is_not_found(Fixture { store, .. }: Fixture) -> Chec
     Ok(())
 }
 
-/// The head has everything that the last commit said and nothing of those before, except when the run was made.
+/// The head has everything that the last commit said and nothing of those before, except when and in which
+/// session the run was made.
 pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("head");
     let paused = HeadUpdate {
@@ -78,9 +79,10 @@ pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture)
         tenant: Some("acme".into()),
         continuation: Some(ContinuationId { run: run.clone(), pause: PauseNumber(7) }),
         deadline: Some(START.plus_ms(500)),
+        session: None,
     };
     let updates = [
-        HeadUpdate::new(Status::Running),
+        HeadUpdate { session: Some("talk".into()), ..HeadUpdate::new(Status::Running) },
         paused.clone(),
         HeadUpdate { continuation: None, deadline: None, status: Status::Running, ..paused },
         HeadUpdate::new(Status::Finished),
@@ -97,6 +99,8 @@ pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture)
             tenant: update.tenant,
             continuation: update.continuation,
             deadline: update.deadline,
+            // Said once, when the run is made.
+            session: Some("talk".into()),
             created_at: START,
             updated_at: moment,
         };

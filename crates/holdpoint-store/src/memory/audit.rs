@@ -10,8 +10,8 @@ use super::entry::Entry;
 use super::runs::RunNo;
 use super::table::Table;
 use crate::{
-    AuditPage, AuditRow, AuditScope, AuditedRun, Cursor, Link, Seal, SealedRun, StoreError, Tombstone, Trace, Unsealed,
-    first_link, seal_link,
+    AuditPage, AuditRow, AuditScope, AuditedRun, Cursor, Link, Scope, Seal, SealedRun, StoreError, Tombstone, Trace,
+    Unsealed, first_link, seal_link,
 };
 
 type Tenant = Option<Arc<str>>;
@@ -57,6 +57,12 @@ impl Table {
 
     pub(super) fn audit(&self, run: &RunId) -> Vec<AuditRow> {
         self.runs.find(run).map(|(_, entry)| self.audit_of(entry)).unwrap_or_default()
+    }
+
+    pub(super) fn audit_in(&self, scope: &Scope, run: &RunId) -> Vec<AuditRow> {
+        let found = self.runs.find(run).map(|(_, entry)| entry);
+        let seen = found.filter(|entry| scope.covers(self.audit_tenant(entry).as_deref()));
+        seen.map(|entry| self.audit_of(entry)).unwrap_or_default()
     }
 
     /// Whole runs, until there are enough rows.

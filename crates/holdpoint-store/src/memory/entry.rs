@@ -58,7 +58,7 @@ impl Entry {
         self.owner = owner;
     }
 
-    /// The head, without the owner's names.
+    /// The head, without the names of the owner and the session.
     pub(super) fn head(&self) -> Head {
         let run = self.run.clone();
         Head {
@@ -69,6 +69,7 @@ impl Entry {
             agent: None,
             tenant: None,
             deadline: self.deadline(),
+            session: None,
             created_at: self.created_at,
             updated_at: self.updated_at,
         }

@@ -50,6 +50,10 @@ impl Grants {
         rows.filter(holds).take(GRANTS_MATCHED_MAX).cloned().collect()
     }
 
+    pub(super) fn find(&self, id: &str) -> Option<&GrantRow> {
+        self.made.get(self.numbers.get(id)?)
+    }
+
     pub(super) fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
         let start = match &filter.cursor {
             None => self.last,

@@ -7,17 +7,20 @@ use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
 use tokio::sync::watch;
 
 use super::audit::Sealed;
+use super::desk::FrontDesk;
 use super::entry::Entry;
 use super::grants::Grants;
 use super::holds::Holds;
 use super::owners::{OwnerIndex, Owners};
+use super::questions::Questions;
 use super::queue::{Opener, Queue};
 use super::runs::{RunNo, Runs};
+use super::sessions::Sessions;
 use super::waiters::{Waiter, Waiters};
 use super::work::is_paused;
 use crate::{
-    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseState, PRUNE_LIMIT_MAX, PruneRequest,
-    Record, RunFilter, RunPage, StoreError, TaskChange, TaskGuard, TaskState, Topic, Transition,
+    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LateQuestions, LeaseState, PRUNE_LIMIT_MAX,
+    PruneRequest, Record, RunFilter, RunPage, Scope, StoreError, TaskChange, TaskGuard, TaskState, Topic, Transition,
 };
 
 /// All runs and tasks.
@@ -28,12 +31,16 @@ pub(super) struct Table {
     pub(super) queue: Queue,
     pub(super) sealed: Sealed,
     pub(super) grants: Grants,
+    pub(super) questions: Questions,
+    pub(super) sessions: Sessions,
+    pub(super) front_desk: FrontDesk,
     holds: Holds,
     /// Every run with a deadline, the earliest first.
     deadlines: BTreeSet<(Timestamp, RunNo)>,
     waiters: Waiters,
     tasks_moved: watch::Sender<u64>,
     runs_moved: watch::Sender<u64>,
+    questions_moved: watch::Sender<u64>,
     bytes_written: u64,
 }
 
@@ -61,16 +68,44 @@ impl Table {
         }
         // Whatever can fail comes before the first change.
         self.check_guards(found.map(|(number, ..)| number), &step.tasks)?;
+        if found.is_none() {
+            self.sessions.admit(step)?;
+            self.check_last(step)?;
+        }
         let owner = self.owners.index_of(&step.head, found.map(|(.., owner)| owner))?;
         let number = match found {
             Some((number, ..)) => number,
-            None => self.runs.add(Entry::new(run.clone(), step.at, owner)),
+            None => {
+                let number = self.runs.add(Entry::new(run.clone(), step.at, owner));
+                self.sessions.add(number, step);
+                number
+            }
         };
         let revision = self.append(number, owner, wanted);
+        self.sessions.moved(number, step.head.status);
         self.change_tasks(number, wanted);
         self.grants.open(step);
+        self.questions.change((number, run), step);
+        self.bytes_written += step.questions.iter().map(|change| change.bytes() as u64).sum::<u64>();
         self.wake(number, wanted);
         Ok(revision)
+    }
+
+    /// Whether the session of a run that is to be created is as far as its author knows.
+    fn check_last(&self, step: &Transition) -> Result<(), CommitError> {
+        let Some(wanted) = step.session_use.after().filter(|_| step.head.session.is_some()) else { return Ok(()) };
+        let last = self.sessions.last(step).and_then(|number| self.runs.get(number)).map(|entry| &entry.run);
+        if last == wanted { Ok(()) } else { Err(CommitError::SessionBusy) }
+    }
+
+    /// Opens questions of a run that is still where they say.
+    pub(super) fn ask_late(&mut self, late: &LateQuestions) {
+        let Some((number, entry)) = self.runs.find(&late.run) else { return };
+        if entry.revision != late.at {
+            return;
+        }
+        self.questions.late(number, late);
+        self.notify(Topic::Questions);
     }
 
     fn check_guards(&self, run: Option<RunNo>, changes: &[TaskChange]) -> Result<(), CommitError> {
@@ -144,6 +179,9 @@ impl Table {
         if step.tasks.iter().any(|change| matches!(change, TaskChange::Open(_))) {
             self.notify(Topic::Tasks);
         }
+        if !step.questions.is_empty() {
+            self.notify(Topic::Questions);
+        }
         let status = step.head.status;
         let free = status == Status::Running && step.hold.is_none();
         let waits = is_paused(status) && (step.head.deadline.is_some() || self.queue.has_results(number));
@@ -168,19 +206,25 @@ impl Table {
         match topic {
             Topic::Tasks => &self.tasks_moved,
             Topic::Runs => &self.runs_moved,
+            Topic::Questions => &self.questions_moved,
         }
     }
 
-    pub(super) fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        let entry = self.find(run)?;
+    pub(super) fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        let entry = self.find(run).and_then(|entry| {
+            let seen = scope.covers(self.owners.get(entry.owner).tenant.as_deref());
+            if seen { Ok(entry) } else { Err(StoreError::NotFound { run: run.clone() }) }
+        })?;
         if after >= entry.revision {
             return Ok(Vec::new());
         }
         Ok(entry.log.records(after, entry.created_at))
     }
 
-    pub(super) fn head(&self, run: &RunId) -> Option<Head> {
-        self.runs.find(run).map(|(_, entry)| self.head_of(entry))
+    pub(super) fn head(&self, scope: &Scope, run: &RunId) -> Option<Head> {
+        let (number, entry) = self.runs.find(run)?;
+        let head = self.head_of(number, entry);
+        scope.covers(head.tenant.as_deref()).then_some(head)
     }
 
     pub(super) fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
@@ -194,7 +238,7 @@ impl Table {
             if filter.status.is_some_and(|status| status != entry.status) {
                 continue;
             }
-            let head = self.head_of(entry);
+            let head = self.head_of(number, entry);
             if !filter.matches(&head) {
                 continue;
             }
@@ -256,6 +300,9 @@ impl Table {
         entry.deadline().map(|at| self.deadlines.remove(&(at, run)));
         self.holds.clear(run);
         self.queue.close_run(run);
+        self.questions.remove_run(run);
+        self.sessions.moved(run, Status::Finished);
+        self.sessions.remove(run);
         // Who waits for it learns that it is gone.
         self.waiters.wake(&entry.run);
         Some(entry.run)
@@ -293,9 +340,10 @@ impl Table {
         found.ok_or_else(|| StoreError::NotFound { run: run.clone() })
     }
 
-    fn head_of(&self, entry: &Entry) -> Head {
+    fn head_of(&self, run: RunNo, entry: &Entry) -> Head {
         let owner = self.owners.get(entry.owner);
-        Head { agent: owner.agent.clone(), tenant: owner.tenant.clone(), ..entry.head() }
+        let session = self.sessions.of(run).cloned();
+        Head { agent: owner.agent.clone(), tenant: owner.tenant.clone(), session, ..entry.head() }
     }
 
     /// A cursor is the number of the run before which the page starts.

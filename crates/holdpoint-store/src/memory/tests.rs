@@ -21,6 +21,7 @@ fn paused(run: &RunId, records: Vec<Vec<u8>>) -> Transition {
         tenant: Some("acme".into()),
         continuation: Some(ContinuationId { run: run.clone(), pause: PauseNumber(1) }),
         deadline: None,
+        session: None,
     };
     Transition::new(records, head, Timestamp(1_700_000_000_000_000))
 }

@@ -117,9 +117,7 @@ impl Table {
         let page_size = filter.page_size();
         for (number, task) in self.queue.from(start) {
             let head = &task.head;
-            let fits = filter.tenant.as_ref().is_none_or(|tenant| Some(tenant) == head.tenant.as_ref())
-                && filter.tool.as_ref().is_none_or(|tool| *tool == head.tool);
-            if !fits {
+            if !filter.matches(head) {
                 continue;
             }
             if page.tasks.len() == page_size {
@@ -137,7 +135,7 @@ impl Table {
         task.has_fence(lease.fence).then_some(number)
     }
 
-    fn place_of(&self, key: &CallKey) -> Option<CallPlace> {
+    pub(super) fn place_of(&self, key: &CallKey) -> Option<CallPlace> {
         Some((self.runs.number_of(&key.run)?, key.turn, key.index))
     }
 

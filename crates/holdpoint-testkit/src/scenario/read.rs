@@ -82,7 +82,7 @@ pub(super) fn nothing(at: &At<'_>) -> Read<()> {
     at.fields_or_nothing()?.finish()
 }
 
-fn model(at: &At<'_>) -> Read<Vec<ModelEntry>> {
+pub(super) fn model(at: &At<'_>) -> Read<Vec<ModelEntry>> {
     at.list()?.iter().map(model_entry).collect()
 }
 

@@ -51,6 +51,14 @@ impl Agent {
         self.runner.run_stream(self.request(input.into()))
     }
 
+    /// Asks the agent and leaves the run to whoever looks after it: a [`crate::Keeper`].
+    ///
+    /// # Errors
+    /// When the run could not be started or its store failed.
+    pub async fn submit(&self, input: impl Into<RunRequest>) -> Result<RunResult, Error> {
+        self.runner.submit(self.request(input.into())).await
+    }
+
     /// Resumes a run that waits for people.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ fn is_over(run: &Run, key: &CallKey) -> bool {
 
 impl Driver {
     /// Tells the tools of calls that asked and are over now, however that came.
-    pub(super) fn let_go(&mut self, events: &[Event]) {
+    pub(super) fn abandon_settled(&mut self, events: &[Event]) {
         for (key, tool) in self.asking.durable(self.conductor.run(), events) {
             if let Some(registered) = self.parts.registry.find(tool.as_str()) {
                 registered.tool().abandon(&key);

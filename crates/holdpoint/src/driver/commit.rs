@@ -21,6 +21,7 @@ impl Driver {
             Err(CommitError::Stale { .. }) if !self.meter.committed => return Err(Interrupted::Overtaken),
             Err(CommitError::Stale { .. }) => return self.overtaken().await,
             Err(CommitError::LeaseLost) => return Err(Rejection::LeaseLost.into()),
+            Err(CommitError::SessionBusy) => return Err(Interrupted::Failed(self.session_busy().await?)),
             Err(CommitError::Store(error)) => return Err(Interrupted::Failed(Error::Store(error))),
             Err(CommitError::Invalid(problem)) => {
                 let error = StoreError::failed("store the transition", problem);
@@ -30,7 +31,9 @@ impl Driver {
         self.meter.committed = true;
         let events = self.conductor.committed();
         self.out.committed(self.conductor.run());
-        self.let_go(&events);
+        self.abandon_settled(&events);
+        self.asked.committed(self.conductor.run());
+        self.parts.stats.note(&events, self.conductor.run());
         self.listeners.durable(&events);
         Ok(())
     }
@@ -76,6 +79,8 @@ impl Driver {
             tasks: self.out.changes(run, self.parts.receipts(at)),
             audit: audit::encode(run, events, at),
             grants: grants(events),
+            questions: self.asked.changes(run, events),
+            session_use: self.session_use.clone(),
         }
     }
 
@@ -91,8 +96,9 @@ impl Driver {
         let durable = usize::try_from(self.conductor.durable().0).unwrap_or(usize::MAX);
         self.listeners.overtaken(events.get(durable..).unwrap_or_default());
         self.out = super::tasks::Out::new(&run);
+        self.asked = super::questions::Asked::new(&run);
         self.conductor = Conductor::new(run);
-        self.let_go(&[]);
+        self.abandon_settled(&[]);
         Ok(())
     }
 }
@@ -119,6 +125,7 @@ fn head(run: &Run) -> HeadUpdate {
         tenant: run.actor().tenant.clone(),
         continuation: run.continuation(),
         deadline: run.next_deadline(),
+        session: run.session().cloned(),
     }
 }
 

@@ -89,6 +89,11 @@ impl Driver {
                     Some(report) = inbox.recv() => self.take(report, &mut wave)?,
                     () = &mut executor => ended = true,
                     () = self.lost() => break Cancelled::Yes,
+                    // What waits in its hooks has not started, and does not start here any more.
+                    () = self.parts.stopping.on(), if !self.runs_any(&calls) => {
+                        self.conductor.executor_ended();
+                        break Cancelled::No;
+                    }
                 },
                 // Somebody cancelled the run, and the commit saw it: the main loop does the rest.
                 Step::CallModel { .. }
@@ -123,7 +128,7 @@ impl Driver {
             run: run.id().clone(),
             calls,
             cancellation: self.live.token().child_token(),
-            stream: self.listeners.stream().cloned(),
+            live: self.listeners.live(),
             span: self.turn.1.clone(),
             reports,
         };
@@ -148,6 +153,8 @@ impl Driver {
 
     fn take(&mut self, report: Report, wave: &mut Wave) -> Result<(), Interrupted> {
         match report {
+            // This process stops: no tool begins.
+            Report::Begin { reply, .. } if self.parts.stopping.is_on() => _ = reply.send(Grant::Stop),
             Report::Begin { began, reply } => {
                 let call = began.call;
                 let grant = match self.feed(Input::Began(began)) {
@@ -202,12 +209,18 @@ impl Driver {
         }
     }
 
+    fn runs_any(&self, calls: &[CallIndex]) -> bool {
+        calls.iter().any(|call| self.running_attempt(*call).is_some())
+    }
+
     /// An executor that ends without running or deferring a call leaves it to be settled here.
     fn settle_left(&mut self, calls: &[CallIndex], wave: &Wave) -> Result<(), Interrupted> {
         for call in calls.iter().filter(|call| !wave.unfinished.contains(call)) {
             let run = self.conductor.run();
             let attempt = match run.call(*call).map(|call| &call.state) {
                 Some(CallState::Running { attempt, .. }) => Some(*attempt),
+                // Somebody else runs it when this process stops.
+                Some(CallState::Ready) if self.parts.stopping.is_on() => continue,
                 Some(CallState::Ready) if run.call(*call).is_some_and(|call| run.is_executable(call)) => None,
                 _ => continue,
             };

@@ -10,6 +10,7 @@ mod commit;
 mod execute;
 mod facts;
 mod model;
+mod questions;
 mod run_one;
 mod tasks;
 mod understand;
@@ -19,7 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdpoint_codec::Context;
-use holdpoint_core::{Conductor, Input, Rejection, Run, RunId, Status, Step, Turn};
+use holdpoint_core::{Conductor, Input, Rejection, Revision, Run, RunId, Status, Step, Turn};
+use holdpoint_store::{Hold, SessionUse};
 use tracing::{Instrument, Span};
 
 use crate::listen::Listeners;
@@ -31,6 +33,7 @@ use crate::{Error, RunResult};
 pub(crate) use changed::{has_changed, unfit_arguments};
 pub(crate) use commit::{load_run, try_load_run};
 pub(crate) use facts::run_facts;
+pub(crate) use questions::openings;
 pub(crate) use tasks::Guards;
 pub(crate) use understand::{listed, understand_edit};
 
@@ -46,6 +49,8 @@ pub(crate) struct Driver {
     turn: (Turn, Span),
     out: tasks::Out,
     asking: asking::Asking,
+    asked: questions::Asked,
+    session_use: SessionUse,
     left: bool,
 }
 
@@ -56,6 +61,7 @@ struct Meter {
     model: Duration,
     tools: Duration,
     messages_before: usize,
+    began_after: Revision,
     committed: bool,
 }
 
@@ -77,8 +83,8 @@ impl<E: Into<Error>> From<E> for Interrupted {
 impl Driver {
     /// Takes a run as it is in the store.
     pub(crate) fn new(parts: &Arc<Parts>, run: Run, carried: Carried, stream: Option<StreamSender>) -> Self {
-        let out = tasks::Out::new(&run);
         let asking = asking::Asking::new(&run);
+        let (out, asked) = (tasks::Out::new(&run), questions::Asked::new(&run));
         let live = parts.live.enter(run.id());
         Self {
             carried,
@@ -89,12 +95,15 @@ impl Driver {
                 model: Duration::ZERO,
                 tools: Duration::ZERO,
                 messages_before: run.messages().len(),
+                began_after: run.revision(),
                 committed: false,
             },
             measured: model::Measure::default(),
             turn: (Turn(0), Span::none()),
             out,
             asking,
+            asked,
+            session_use: SessionUse::Shared,
             left: false,
             conductor: Conductor::new(run),
             parts: Arc::clone(parts),
@@ -104,6 +113,15 @@ impl Driver {
     /// What must be true of tasks for this segment to close them.
     pub(crate) fn guard(&mut self, guards: Guards) {
         self.out.guard(guards);
+    }
+
+    /// The run is created only if no other run of its session that is alone is open.
+    pub(crate) fn alone(&mut self, session_use: SessionUse) {
+        self.session_use = session_use;
+    }
+
+    pub(crate) fn parts(&self) -> &Arc<Parts> {
+        &self.parts
     }
 
     /// The run as it is here.
@@ -142,6 +160,16 @@ impl Driver {
         loop {
             let step = self.conductor.next();
             let span = self.turn_span();
+            if self.parts.stopping.is_on() {
+                match step {
+                    // Nothing of it runs here: it is nobody's from this commit on.
+                    Step::Commit => self.left = true,
+                    Step::CallModel { .. } | Step::Authorize { .. } | Step::Execute { .. } => {
+                        return self.let_go().instrument(span).await;
+                    }
+                    Step::Start(_) | Step::Wait | Step::Pause { .. } | Step::Finish { .. } => {}
+                }
+            }
             match step {
                 Step::Commit => self.commit().instrument(span).await?,
                 Step::CallModel { tools } => {
@@ -171,6 +199,21 @@ impl Driver {
         Ok(self.finish())
     }
 
+    /// This process stops: makes durable what happened, and gives the run to whoever looks after it elsewhere.
+    async fn let_go(mut self) -> Result<RunResult, Interrupted> {
+        if !self.conductor.outbox().is_empty() {
+            self.left = true;
+            self.commit().await?;
+        } else if !self.left {
+            let hold = Hold { lease_ms: 0, ..self.parts.hold() };
+            if let Err(error) = self.parts.store.renew(self.run_id(), &hold).await {
+                tracing::debug!(target: "holdpoint", run = %self.run_id(), code = %error.code(), "a run is not given back");
+            }
+        }
+        tracing::info!(target: "holdpoint", run = %self.run_id(), "a run is left to whoever takes it over");
+        Ok(self.finish())
+    }
+
     /// The span of the turn that is worked on.
     fn turn_span(&mut self) -> Span {
         let turn = self.run().turn();
@@ -195,7 +238,8 @@ impl Driver {
     fn segment(&self) -> Segment {
         let durations =
             Durations { total: self.meter.started.elapsed(), model: self.meter.model, tools: self.meter.tools };
-        Segment { messages_before: self.meter.messages_before, durations }
+        let Meter { messages_before, began_after, .. } = self.meter;
+        Segment { messages_before, began_after, durations }
     }
 
     fn run_id(&self) -> &RunId {

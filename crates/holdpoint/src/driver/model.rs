@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use holdpoint_core::{ContextWindow, FinalTools, Input, Measured, ModelFailed, ModelStop, Replied, Reply};
@@ -12,7 +12,11 @@ use tracing::Instrument;
 
 use super::{Cancelled, Driver, Interrupted};
 use crate::listen::Deltas;
+use crate::parts::Parts;
 use crate::spans;
+
+/// How long a reply is waited for when this process stops. Then another one asks the model again.
+const MODEL_GRACE: Duration = Duration::from_secs(5);
 
 /// Counts the conversation as it grows, so that each message is counted once.
 #[derive(Debug, Default)]
@@ -29,7 +33,7 @@ impl Driver {
         }
         self.listeners.model_called();
         let run = self.conductor.run();
-        let deltas = Deltas { stream: self.listeners.stream().cloned(), calls_shown_max: run.calls_kept_max() };
+        let deltas = Deltas { live: self.listeners.live(), calls_shown_max: run.calls_kept_max() };
         let request = ModelRequest {
             messages: run.messages(),
             tools: &visible,
@@ -46,6 +50,8 @@ impl Driver {
             () = self.live.token().cancelled() => return Ok(Cancelled::Yes),
             reply = asked.instrument(span.clone()) => reply.unwrap_or_else(|_| Err(ModelError::new("the model panicked"))),
             () = self.lost() => return Ok(Cancelled::Yes),
+            // The main loop lets go of the run.
+            () = out_of_time(&self.parts) => return Ok(Cancelled::No),
         };
         let took = started.elapsed();
         self.meter.model += took;
@@ -112,6 +118,12 @@ impl Driver {
             provider_state: reply.provider_state,
         }
     }
+}
+
+/// Ends when this process stops and the model had time to end its reply.
+async fn out_of_time(parts: &Parts) {
+    parts.stopping.on().await;
+    tokio::time::sleep(MODEL_GRACE).await;
 }
 
 fn room(window: ContextWindow) -> u64 {

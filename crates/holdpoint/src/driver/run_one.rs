@@ -22,7 +22,7 @@ use super::facts::run_facts;
 use crate::failpoint::Failpoint;
 use crate::parts::Parts;
 use crate::spans;
-use crate::stream::{StreamEvent, StreamSender};
+use crate::stream::{Live, StreamEvent};
 
 /// Takes what a tool says about how far it is.
 type ProgressSink = Arc<dyn Fn(&str) + Send + Sync>;
@@ -62,7 +62,7 @@ pub(super) struct Calls {
     pub(super) run: RunId,
     pub(super) calls: Vec<Option<Prepared>>,
     pub(super) cancellation: CancellationToken,
-    pub(super) stream: Option<StreamSender>,
+    pub(super) live: Option<Live>,
     pub(super) span: Span,
     pub(super) reports: mpsc::UnboundedSender<Report>,
 }
@@ -277,10 +277,10 @@ impl Calls {
     }
 
     fn progress_sink(&self, prepared: &Prepared) -> Option<ProgressSink> {
-        let stream = self.stream.clone()?;
+        let live = self.live.clone()?;
         let call = prepared.facts.id.clone();
         Some(Arc::new(move |text: &str| {
-            stream.send(StreamEvent::ToolProgress { call: call.clone(), text: text.to_owned() });
+            live.send(StreamEvent::ToolProgress { call: call.clone(), text: text.to_owned() });
         }))
     }
 

@@ -51,6 +51,9 @@ pub(super) fn execute_fields(run: &Run, index: CallIndex, settlement: &Settlemen
         result_summary: format!("{} blocks, {bytes} bytes", blocks.len()),
         duration_ms: settlement.latency_us as f64 / 1000.0,
     });
+    if let Some(tenant) = &run.actor().tenant {
+        fields.insert("tenant".to_owned(), (**tenant).into());
+    }
     fields
 }
 

@@ -8,13 +8,13 @@ use holdpoint_codec::receipt::{ReceiptClaim, ReceiptKeys, ReceiptProblem};
 use holdpoint_codec::tasks::{StoredTask, decode_task};
 use holdpoint_core::{CallKey, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts, ToolResult};
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
-use holdpoint_store::{LeasedTask, TaskLease};
+use holdpoint_store::{LeasedTask, TaskLease, TaskState};
 use holdpoint_tools::{AroundCall, CallFacts, HookError, Invocation, Place, RegisteredTool, ToolCall, invoke};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use super::Bench;
+use super::{Bench, Ended};
 use crate::driver::{has_changed, load_run, run_facts, unfit_arguments};
 use crate::failpoint::Failpoint;
 use crate::queue::{TaskHolder, WorkerFault};
@@ -55,8 +55,8 @@ impl Drop for Held<'_> {
 }
 
 impl Bench {
-    pub(super) async fn perform(self: Arc<Self>, leased: LeasedTask) {
-        let Some(runner) = self.runners.get(&leased.task.agent) else { return };
+    pub(super) async fn perform(self: Arc<Self>, leased: LeasedTask) -> Ended {
+        let Some(runner) = self.runners.get(&leased.task.agent) else { return Ended::Done };
         let holder = TaskHolder::of(&leased, &self.worker);
         let held = Held::new(&self, &leased.lease);
         let done = match decode_task(&leased.body) {
@@ -73,6 +73,7 @@ impl Bench {
             }
         };
         let queue = runner.queue();
+        let given_back = matches!(done, Done::Failed(WorkerFault::NotStarted));
         let ended = match done {
             Done::Settled(settlement) => queue.settle(&holder, settlement).await,
             Done::Revoked(decision) => queue.revoke(&leased, decision).await,
@@ -88,6 +89,43 @@ impl Bench {
                 tracing::info!(target: "holdpoint", run = %leased.lease.key.run, code = %error.code(), "a task was not this worker's any more");
             }
         }
+        if given_back { Ended::GivenBack } else { Ended::Done }
+    }
+}
+
+impl Runner {
+    /// Asks once more whether a task that was just leased may be started, for workers that are not in this process. A task
+    /// that may not is settled or given back, and there is nothing to do.
+    ///
+    /// # Errors
+    /// When the store failed, or somebody else has the task by now.
+    pub async fn admit(&self, leased: LeasedTask) -> Result<Option<LeasedTask>, Error> {
+        let queue = self.queue();
+        let TaskState::Leased { worker, .. } = &leased.task.state else { return Ok(None) };
+        let Ok(stored) = decode_task(&leased.body) else {
+            queue.settle(&TaskHolder::of(&leased, worker), unreadable()).await?;
+            return Ok(None);
+        };
+        let token = CancellationToken::new();
+        let assignment = Assignment { runner: self, leased: &leased, stored, token: &token };
+        let tool = assignment.stored.task.executed_name.as_str();
+        let done = match self.parts.registry.find(tool).cloned() {
+            Some(registered) => assignment.decided(&registered).await,
+            None => Ok(Some(Done::Failed(WorkerFault::NotStarted))),
+        };
+        match done {
+            Ok(None) => return Ok(Some(leased)),
+            Ok(Some(Done::Revoked(decision))) => queue.revoke(&leased, decision).await?,
+            Ok(Some(Done::Changed(changed))) => queue.changed(&leased, *changed).await?,
+            Ok(Some(Done::Settled(_) | Done::Failed(_))) => {
+                queue.fail(&leased.lease, WorkerFault::NotStarted).await?;
+            }
+            Err(error) => {
+                tracing::warn!(target: "holdpoint", run = %leased.lease.key.run, code = %error.code(), "policy cannot be asked");
+                queue.fail(&leased.lease, WorkerFault::NotStarted).await?;
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -150,6 +188,7 @@ impl Assignment<'_> {
             self.leased.lease.key.run.as_str(),
             (&task.tool_call_id, &task.executed_name),
         );
+        parts.join_trace(&span, self.stored.trace.as_ref());
         let around = AroundCall::new(Arc::clone(registered.definition()), self.call(&registered));
         let innermost = |extensions| {
             let call = self.call(&registered).with_extensions(extensions);

@@ -1,5 +1,7 @@
 //! Random agents, answers and crashes: whatever happens, a run stays consistent and can be finished.
 
+use crate::common;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -60,7 +62,7 @@ impl World {
         }
         script.push(ScriptedReply::text("done"));
         Self {
-            store: Arc::new(MemoryStore::new()),
+            store: Arc::new(common::Inboxed(Arc::new(MemoryStore::new()))),
             model: ScriptedModel::repeating(script),
             ran: Arc::default(),
             plan: plan.clone(),

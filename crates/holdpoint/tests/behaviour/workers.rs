@@ -9,7 +9,7 @@ use common::{Counter, PATIENCE, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
 use holdpoint::store::{LeaseRequest, LeasedTask, MemoryStore, Store, TaskState};
-use holdpoint::tools::{Tool, ToolCall, raw_tool};
+use holdpoint::tools::{HookError, Tool, ToolCall, around_fn, raw_tool};
 use holdpoint::{
     Actor, Agent, AgentBuilder, Code, Decision, Decisions, Keeper, Repeat, RunId, RunResult, Status, TaskHolder,
     ToolResult, Worker, WorkerFault,
@@ -110,6 +110,25 @@ async fn workers_do_what_was_handed_out_and_the_run_goes_on_by_itself() {
     assert!(world.store.tasks(&Default::default()).await.unwrap().tasks.is_empty());
     let records = done.records();
     assert!(records.iter().all(|record| record.attempts.0 == 1), "{records:?}");
+}
+
+#[tokio::test]
+async fn a_worker_that_gives_a_task_back_rests_before_it_takes_one_again() {
+    let world = World::new(&[("a", "work", "{}")]);
+    let (counter, tries) = (Counter::default(), Counter::default());
+    let tried = tries.clone();
+    let hook = around_fn(move |_, _| {
+        tried.add();
+        Box::pin(async { Err(HookError::new("the pool is empty")) })
+    });
+    let agent = world.builder().tool(echo("work", &counter)).around(hook).build().unwrap();
+    agent.chat("go").await.unwrap();
+    let worker = Worker::new(agent.runner()).poll(Duration::from_millis(200));
+    tokio::spawn(worker.run(world.stop.clone()));
+    // tidy: sleeps because it counts how often something happens in a time
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    assert!((2..=6).contains(&tries.count()), "it was taken {} times", tries.count());
+    assert_eq!(counter.count(), 0);
 }
 
 #[tokio::test]

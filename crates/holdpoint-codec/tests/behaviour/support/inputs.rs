@@ -30,6 +30,7 @@ pub(crate) fn started() -> Input {
         messages: history().into_iter().map(Arc::new).collect(),
         actor: person("zoe"),
         session: None,
+        trace: None,
     }))
 }
 
@@ -145,10 +146,12 @@ pub(crate) fn answer_in(turn: u32, (who, call, answer): (&str, &str, Answer)) ->
     // Whoever refuses says what they were shown.
     let shown = arguments("drop", r#"{"table":"users"}"#).digest();
     let digest = matches!(answer, Answer::Refuse { .. }).then_some(shown);
+    // Whoever approves as it is says why.
+    let reason = matches!(answer, Answer::Approve).then(|| "seen the order".into());
     Input::Answered(Box::new(Answered {
         target: batch(turn),
         actor: person(who),
-        answers: vec![(call.into(), GivenAnswer { decision, ..GivenAnswer::new(answer, digest) })],
+        answers: vec![(call.into(), GivenAnswer { decision, reason, ..GivenAnswer::new(answer, digest) })],
         missing: Missing::Wait,
         context: Attributes::from([("tier".into(), JsonText::new("\"gold\""))]),
     }))

@@ -72,6 +72,7 @@ pub(super) fn started(bytes: &[u8]) -> Input {
         messages: vec![Arc::new(Message::user("go"))],
         actor: person(dice.one_of(&["ana", "ben", "zoe", "nobody"]), &mut dice),
         session: (dice.throw(2) == 0).then(|| "talk".into()),
+        trace: None,
     }))
 }
 

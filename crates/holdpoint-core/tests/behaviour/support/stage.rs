@@ -124,6 +124,7 @@ impl Stage {
             messages: self.history.clone(),
             actor: self.requester.clone(),
             session: self.session.clone(),
+            trace: None,
         }))
     }
 

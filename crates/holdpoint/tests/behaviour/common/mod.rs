@@ -5,12 +5,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use holdpoint::codec::{decode_event, encode_question};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Policy, policy_fn};
-use holdpoint::store::{CommitError, MemoryStore, Record, Store, StoreError, StoreLayer, Transition};
+use holdpoint::store::{CommitError, MemoryStore, QuestionFilter, Record, Store, StoreError, StoreLayer, Transition};
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
-use holdpoint::{Agent, AgentBuilder, Decision, RunId, RunResult};
-use holdpoint_core::Revision;
+use holdpoint::{Agent, AgentBuilder, Decision, RunId, RunResult, Status};
+use holdpoint_core::{CallIndex, Revision, Run};
 use serde_json::json;
 
 /// Counts executions.
@@ -96,6 +97,46 @@ impl StoreLayer for YieldingStore {
 /// A memory store that yields.
 pub(crate) fn yielding() -> Arc<dyn Store> {
     Arc::new(YieldingStore(Arc::new(MemoryStore::new())))
+}
+
+/// A store that looks after every commit whether the inbox says what the run says. For one thread: nobody comes between.
+pub(crate) struct Inboxed(pub(crate) Arc<dyn Store>);
+
+#[async_trait::async_trait]
+impl StoreLayer for Inboxed {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        let committed = self.0.commit(run, at, transition).await;
+        if let Err(problem) = check_inbox(&*self.0, run).await {
+            panic!("{problem}");
+        }
+        committed
+    }
+}
+
+/// The pending questions of a run are those that its log tells of, and show what it tells.
+pub(crate) async fn check_inbox(store: &dyn Store, id: &RunId) -> Result<(), String> {
+    let mut run = Run::new(id.clone());
+    for record in store.load(id, Revision(0)).await.unwrap() {
+        run.apply(&decode_event(&record.body).unwrap());
+    }
+    let goes_on = !matches!(run.status(), Status::Finished | Status::Failed | Status::Cancelled);
+    let places = (0..run.calls().len()).map(CallIndex::from_usize).filter(|_| goes_on);
+    let asked = places.filter_map(|index| Some((run.turn(), index, encode_question(&run, index)?)));
+    let mut wanted: Vec<_> = asked.collect();
+    let filter = QuestionFilter { run: Some(id.clone()), limit: Some(200), ..QuestionFilter::default() };
+    let rows = store.questions(&filter).await.unwrap().questions;
+    let mut found: Vec<_> = rows.iter().map(|row| (row.key.turn, row.key.index, row.body.to_vec())).collect();
+    wanted.sort();
+    found.sort();
+    if wanted == found {
+        Ok(())
+    } else {
+        Err(format!("{} questions are open, and the inbox has {rows:?}", wanted.len()))
+    }
 }
 
 /// Every span and event of this thread as text, spans with their parents.

@@ -1,0 +1,208 @@
+//! What runs wait for people to say, and what people said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use holdpoint_core::{CallIndex, CallKey, Timestamp, Turn};
+
+use super::queue::CallPlace;
+use super::runs::RunNo;
+use crate::{
+    Cursor, LateQuestions, QuestionChange, QuestionChanges, QuestionFilter, QuestionOpening, QuestionPage, QuestionRow,
+    QuestionSeq, QuestionStatus, Scope, StoreError, Transition,
+};
+
+const PENDING_CURSOR: char = 'p';
+const ENDED_CURSOR: char = 'e';
+/// A deadline that never comes.
+const NEVER: i64 = i64::MAX;
+
+/// All questions. Runs that never asked take nothing here.
+#[derive(Default)]
+pub(super) struct Questions {
+    /// By their number, which grows with every question that is asked.
+    rows: BTreeMap<i64, Question>,
+    calls: BTreeMap<CallPlace, i64>,
+    /// Those that wait, by deadline and number.
+    pending: BTreeSet<(i64, i64)>,
+    /// By their last change.
+    changes: BTreeMap<u64, i64>,
+    asked: i64,
+    changed: u64,
+}
+
+/// Agent and tenant of the run that asks, and when it does.
+type Asker<'a> = (&'a Option<Arc<str>>, &'a Option<Arc<str>>, Timestamp);
+
+struct Question {
+    place: CallPlace,
+    row: QuestionRow,
+}
+
+impl Questions {
+    /// Takes over the changes of a transition of this run.
+    pub(super) fn change(&mut self, (number, key): (RunNo, &holdpoint_core::RunId), step: &Transition) {
+        for change in &step.questions {
+            let (turn, index) = change.place();
+            let key = CallKey { run: key.clone(), turn, index };
+            match change {
+                QuestionChange::Open(opening) => {
+                    let by = (&step.head.agent, &step.head.tenant, step.at);
+                    self.open((number, turn, index), key, (opening, by));
+                }
+                QuestionChange::Close { how, note, .. } => {
+                    self.close((number, turn, index), |row| {
+                        row.status = how.status();
+                        row.note = note.as_slice().into();
+                        row.changed_at = step.at;
+                    });
+                }
+            }
+        }
+    }
+
+    /// Opens those that are not there.
+    pub(super) fn late(&mut self, number: RunNo, late: &LateQuestions) {
+        for opening in &late.openings {
+            let (place, run) = ((number, opening.turn, opening.index), late.run.clone());
+            if !self.calls.contains_key(&place) {
+                let key = CallKey { run, turn: opening.turn, index: opening.index };
+                self.open(place, key, (opening, (&late.agent, &late.tenant, late.asked_at)));
+            }
+        }
+    }
+
+    fn open(&mut self, place: CallPlace, key: CallKey, (opening, (agent, tenant, at)): (&QuestionOpening, Asker<'_>)) {
+        let known = self.calls.get(&place).copied();
+        let before = known.and_then(|number| self.take(number));
+        let pending = before.filter(|(_, question)| question.row.status == QuestionStatus::Pending);
+        let (number, asked_at) = match &pending {
+            Some((number, question)) => (*number, question.row.asked_at),
+            None => {
+                self.asked += 1;
+                (self.asked, at)
+            }
+        };
+        self.changed += 1;
+        let row = QuestionRow {
+            key,
+            agent: agent.clone().unwrap_or_default(),
+            tenant: tenant.clone(),
+            tool: opening.tool.clone(),
+            kind: opening.kind,
+            status: QuestionStatus::Pending,
+            deadline: opening.deadline,
+            asked_at,
+            changed_at: at,
+            seq: QuestionSeq(self.changed),
+            body: opening.body.as_slice().into(),
+            note: Arc::default(),
+        };
+        self.put(number, Question { place, row });
+    }
+
+    fn close(&mut self, place: CallPlace, end: impl FnOnce(&mut QuestionRow)) {
+        let Some(number) = self.calls.get(&place).copied() else { return };
+        let is_pending = self.rows.get(&number).is_some_and(|known| known.row.status == QuestionStatus::Pending);
+        if !is_pending {
+            return;
+        }
+        if let Some((number, mut question)) = self.take(number) {
+            self.changed += 1;
+            question.row.seq = QuestionSeq(self.changed);
+            end(&mut question.row);
+            self.put(number, question);
+        }
+    }
+
+    /// Takes all questions of a run away.
+    pub(super) fn remove_run(&mut self, run: RunNo) {
+        let places = (run, Turn(0), CallIndex(0))..=(run, Turn(u32::MAX), CallIndex(u32::MAX));
+        let numbers: Vec<i64> = self.calls.range(places).map(|(_, number)| *number).collect();
+        for number in numbers {
+            self.take(number);
+        }
+    }
+
+    fn put(&mut self, number: i64, question: Question) {
+        self.calls.insert(question.place, number);
+        self.changes.insert(question.row.seq.0, number);
+        if question.row.status == QuestionStatus::Pending {
+            self.pending.insert((due(&question.row), number));
+        }
+        self.rows.insert(number, question);
+    }
+
+    fn take(&mut self, number: i64) -> Option<(i64, Question)> {
+        let question = self.rows.remove(&number)?;
+        self.calls.remove(&question.place);
+        self.changes.remove(&question.row.seq.0);
+        self.pending.remove(&(due(&question.row), number));
+        Some((number, question))
+    }
+
+    /// How many wait, and since when the oldest does.
+    pub(super) fn waiting(&self) -> (u64, Option<Timestamp>) {
+        let rows = self.pending.iter().filter_map(|(_, number)| self.rows.get(number));
+        (self.pending.len() as u64, rows.map(|question| question.row.asked_at).min())
+    }
+
+    pub(super) fn find(&self, scope: &Scope, place: CallPlace) -> Option<QuestionRow> {
+        let row = &self.rows.get(self.calls.get(&place)?)?.row;
+        scope.covers(row.tenant.as_deref()).then(|| row.clone())
+    }
+
+    pub(super) fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        let mark = if filter.status == QuestionStatus::Pending { PENDING_CURSOR } else { ENDED_CURSOR };
+        let from = match &filter.cursor {
+            Some(cursor) => Some(cursor.pair(mark).ok_or(StoreError::InvalidCursor)?),
+            None => None,
+        };
+        if mark == PENDING_CURSOR {
+            let pending = self.pending.range(from.unwrap_or((i64::MIN, 0))..);
+            return Ok(self.page(filter, pending.map(|(due, number)| ((*due, *number), *number))));
+        }
+        let until = from.map_or(u64::MAX, |(seq, _)| u64::try_from(seq).unwrap_or(u64::MAX));
+        let changed = self.changes.range(..=until).rev();
+        Ok(self.page(filter, changed.map(|(seq, number)| ((i64::try_from(*seq).unwrap_or(NEVER), *number), *number))))
+    }
+
+    fn page(&self, filter: &QuestionFilter, sorted: impl Iterator<Item = ((i64, i64), i64)>) -> QuestionPage {
+        let mark = if filter.status == QuestionStatus::Pending { PENDING_CURSOR } else { ENDED_CURSOR };
+        let mut page = QuestionPage::default();
+        for (place, number) in sorted {
+            let Some(Question { row, .. }) = self.rows.get(&number) else { continue };
+            if !filter.matches(row) {
+                continue;
+            }
+            if page.questions.len() == filter.page_size() {
+                page.next = Some(Cursor::of_pair(mark, place));
+                break;
+            }
+            page.questions.push(row.clone());
+        }
+        page
+    }
+
+    pub(super) fn after(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        let all = QuestionSeq(self.changed);
+        let Some(after) = after else { return Ok(QuestionChanges { questions: Vec::new(), seq: all }) };
+        if after > all {
+            return Err(StoreError::InvalidCursor);
+        }
+        let changed = self.changes.range(after.0 + 1..).filter_map(|(_, number)| self.rows.get(number));
+        let seen = changed.map(|question| &question.row).filter(|row| scope.covers(row.tenant.as_deref()));
+        let questions: Vec<QuestionRow> = seen.take(limit.max(1)).cloned().collect();
+        let last = questions.last().filter(|_| questions.len() == limit.max(1)).map_or(all, |row| row.seq);
+        Ok(QuestionChanges { questions, seq: last })
+    }
+}
+
+fn due(row: &QuestionRow) -> i64 {
+    row.deadline.map_or(NEVER, |Timestamp(at)| at)
+}

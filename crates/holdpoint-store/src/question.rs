@@ -1,0 +1,285 @@
+//! Questions: what runs wait for people to say. A question is pending exactly as long as its call waits for an answer, and
+//! stays in the list afterwards until its run is pruned.
+
+use std::fmt;
+use std::sync::Arc;
+
+use holdpoint_core::{CallIndex, CallKey, Revision, RunId, Timestamp, ToolName, Turn};
+
+use crate::Cursor;
+
+/// What a transition does to the questions of its run.
+#[derive(Clone, Debug)]
+pub enum QuestionChange {
+    /// A question is asked, or what it shows has changed. One that was closed before is asked anew.
+    Open(Box<QuestionOpening>),
+    /// Nobody needs to answer any more. No pending question at all is fine.
+    Close {
+        /// The turn of the call.
+        turn: Turn,
+        /// Its place in the turn.
+        index: CallIndex,
+        /// How it ended.
+        how: QuestionEnd,
+        /// Who said what, as the codec wrote it. Empty when nobody did.
+        note: Vec<u8>,
+    },
+}
+
+impl QuestionChange {
+    /// The call that it is about.
+    pub fn place(&self) -> (Turn, CallIndex) {
+        match self {
+            QuestionChange::Open(opening) => (opening.turn, opening.index),
+            QuestionChange::Close { turn, index, .. } => (*turn, *index),
+        }
+    }
+
+    /// How many bytes it brings.
+    pub fn bytes(&self) -> usize {
+        match self {
+            QuestionChange::Open(opening) => opening.body.len(),
+            QuestionChange::Close { note, .. } => note.len(),
+        }
+    }
+}
+
+/// A question as it is asked. Agent and tenant are those of the transition's head.
+#[derive(Clone)]
+pub struct QuestionOpening {
+    /// The turn of the call.
+    pub turn: Turn,
+    /// Its place in the turn.
+    pub index: CallIndex,
+    /// The registered tool.
+    pub tool: ToolName,
+    /// What is asked.
+    pub kind: QuestionKind,
+    /// Past this moment nobody needs to answer.
+    pub deadline: Option<Timestamp>,
+    /// What people see, as the codec wrote it. Holds raw arguments.
+    pub body: Vec<u8>,
+}
+
+/// Questions that a run asked before its store kept questions.
+#[derive(Clone, Debug)]
+pub struct LateQuestions {
+    /// The run.
+    pub run: RunId,
+    /// Where it must still be.
+    pub at: Revision,
+    /// Its agent, if it has a name.
+    pub agent: Option<Arc<str>>,
+    /// Its tenant, where there are tenants.
+    pub tenant: Option<Arc<str>>,
+    /// When they were asked.
+    pub asked_at: Timestamp,
+    /// The questions.
+    pub openings: Vec<QuestionOpening>,
+}
+
+/// Shows the size of the body only.
+impl fmt::Debug for QuestionOpening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { turn, index, tool, body, .. } = self;
+        write!(f, "QuestionOpening({turn}.{index} {tool}, {} bytes)", body.len())
+    }
+}
+
+/// What a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuestionKind {
+    /// Whether a call may run.
+    Permission,
+    /// What became of a call that may have taken effect.
+    Doubt,
+}
+
+impl QuestionKind {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Permission, Self::Doubt];
+
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            QuestionKind::Permission => "permission",
+            QuestionKind::Doubt => "doubt",
+        }
+    }
+}
+
+/// How a question ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuestionEnd {
+    /// People said what is to be done.
+    Answered,
+    /// Nobody did in time.
+    Expired,
+    /// It is of no use any more: the run was cancelled, or ended without an answer.
+    Gone,
+}
+
+impl QuestionEnd {
+    /// Where the question is afterwards.
+    pub fn status(self) -> QuestionStatus {
+        match self {
+            QuestionEnd::Answered => QuestionStatus::Answered,
+            QuestionEnd::Expired => QuestionStatus::Expired,
+            QuestionEnd::Gone => QuestionStatus::Gone,
+        }
+    }
+}
+
+/// Where a question is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum QuestionStatus {
+    /// It waits for people.
+    #[default]
+    Pending,
+    /// People said what is to be done.
+    Answered,
+    /// Nobody did in time.
+    Expired,
+    /// It is of no use any more.
+    Gone,
+}
+
+impl QuestionStatus {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Answered, Self::Expired, Self::Gone];
+
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            QuestionStatus::Pending => "pending",
+            QuestionStatus::Answered => "answered",
+            QuestionStatus::Expired => "expired",
+            QuestionStatus::Gone => "gone",
+        }
+    }
+
+    /// Reads its stable name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+}
+
+/// Orders the changes of all questions of a store: each change has a higher one than those that were durable before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QuestionSeq(pub u64);
+
+impl fmt::Display for QuestionSeq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A question as it is stored.
+#[derive(Clone, PartialEq, Eq)]
+pub struct QuestionRow {
+    /// The call. Its text is the name of the question: a call that is asked about again keeps it.
+    pub key: CallKey,
+    /// The agent; the empty name for an agent without one.
+    pub agent: Arc<str>,
+    /// The tenant, where there are tenants.
+    pub tenant: Option<Arc<str>>,
+    /// The registered tool.
+    pub tool: ToolName,
+    /// What is asked.
+    pub kind: QuestionKind,
+    /// Where it is.
+    pub status: QuestionStatus,
+    /// Past this moment nobody needs to answer.
+    pub deadline: Option<Timestamp>,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+    /// When it last changed; of one that is not pending, when it ended.
+    pub changed_at: Timestamp,
+    /// Its last change.
+    pub seq: QuestionSeq,
+    /// What people see, as the codec wrote it.
+    pub body: Arc<[u8]>,
+    /// Who said what, once it ended. Empty when nobody did.
+    pub note: Arc<[u8]>,
+}
+
+/// Shows the size of the body only.
+impl fmt::Debug for QuestionRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, tool, status, seq, body, .. } = self;
+        write!(f, "QuestionRow({key} {tool}, {} at {seq}, {} bytes)", status.as_str(), body.len())
+    }
+}
+
+/// Which questions to list. Pending ones come by deadline, the earliest first and those without one last; others the last
+/// changed first. The default is all that are pending.
+#[derive(Clone, Debug, Default)]
+pub struct QuestionFilter {
+    /// Only questions of this tenant.
+    pub tenant: Option<Arc<str>>,
+    /// Only questions that are there.
+    pub status: QuestionStatus,
+    /// Only questions of this kind.
+    pub kind: Option<QuestionKind>,
+    /// Only questions about this tool.
+    pub tool: Option<ToolName>,
+    /// Only questions of this agent.
+    pub agent: Option<Arc<str>>,
+    /// Only questions of this run.
+    pub run: Option<RunId>,
+    /// Go on where an earlier page ended.
+    pub cursor: Option<Cursor>,
+    /// How many at most: as for runs.
+    pub limit: Option<usize>,
+}
+
+impl QuestionFilter {
+    /// The size of a page: at least 1.
+    pub fn page_size(&self) -> usize {
+        self.limit.unwrap_or(crate::LIST_LIMIT_DEFAULT).clamp(1, crate::LIST_LIMIT_MAX)
+    }
+
+    /// Whether a question is one of those to list.
+    pub fn matches(&self, row: &QuestionRow) -> bool {
+        self.status == row.status
+            && self.tenant.as_ref().is_none_or(|tenant| Some(tenant) == row.tenant.as_ref())
+            && self.kind.is_none_or(|kind| kind == row.kind)
+            && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
+            && self.agent.as_ref().is_none_or(|agent| *agent == row.agent)
+            && self.run.as_ref().is_none_or(|run| *run == row.key.run)
+    }
+}
+
+/// One page of questions.
+#[derive(Clone, Debug, Default)]
+pub struct QuestionPage {
+    /// The questions.
+    pub questions: Vec<QuestionRow>,
+    /// Where the next page starts, unless this was the last.
+    pub next: Option<Cursor>,
+}
+
+/// What changed since somebody looked.
+#[derive(Clone, Debug, Default)]
+pub struct QuestionChanges {
+    /// The questions that changed, as they are now, in the order of their last change.
+    pub questions: Vec<QuestionRow>,
+    /// Where to go on.
+    pub seq: QuestionSeq,
+}
+
+/// Where a page of questions goes on: two numbers by which they are sorted.
+impl Cursor {
+    /// A place in a list that is sorted by two numbers.
+    pub fn of_pair(mark: char, (first, second): (i64, i64)) -> Self {
+        Self::new(format!("{mark}{first}.{second}"))
+    }
+
+    /// The numbers of a place that [`Cursor::of_pair`] made.
+    pub fn pair(&self, mark: char) -> Option<(i64, i64)> {
+        let (first, second) = self.as_str().strip_prefix(mark)?.split_once('.')?;
+        let plain = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let numbers = plain(first) && plain(second);
+        numbers.then(|| Some((first.parse().ok()?, second.parse().ok()?)))?
+    }
+}
