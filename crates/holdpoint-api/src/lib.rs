@@ -1,0 +1,43 @@
+//! What goes over HTTP: requests, answers, problems and their codes. Programs in Rust that talk to a server may use
+//! these types as they are; the OpenAPI document is made of them.
+
+mod agent;
+mod answer;
+mod approval;
+mod audit;
+mod code;
+mod grant;
+mod login;
+mod meta;
+mod object;
+mod page;
+mod policy;
+mod problem;
+mod run;
+mod session;
+mod task;
+mod time;
+mod whole;
+
+pub use agent::{AgentList, AgentView, ToolList, ToolStatistics, ToolView};
+pub use answer::{AnswersBody, DecisionBody, DecisionWord, ResultBody, ResultsBody};
+pub use approval::{ApprovalChanges, ApprovalPage, ApprovalStatus, ApprovalView};
+pub use audit::{AuditEntry, AuditFinding, AuditPage, AuditVerdict};
+pub use code::{ApiCode, ProblemCode};
+pub use grant::{GrantPage, GrantView};
+pub use login::{LoginAnswer, LoginBody, WhoAnswer};
+pub use meta::{Health, KeyList, KeyView, Readiness, ReadyCheck};
+pub use object::Object;
+pub use page::PageQuery;
+pub use policy::{ExplainBody, Explanation};
+pub use problem::{PROBLEM_MEDIA_TYPE, Problem};
+pub use run::{
+    EventPage, EventView, MessageList, PendingView, RunBody, RunInput, RunPage, RunStatus, RunSummary, RunView,
+    UsageView, trace_id,
+};
+pub use session::{SessionPage, SessionView};
+pub use task::{
+    CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, TaskPage,
+    TaskStateName, TaskView, WorkerList, WorkerView,
+};
+pub use time::moment;

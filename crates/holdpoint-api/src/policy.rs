@@ -1,0 +1,35 @@
+//! Why a call gets its decision.
+
+use holdpoint_codec::Shown;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// Asks what a policy would decide. Nothing runs.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"agent": "support", "tool": "refund", "arguments": {"amount": 250}}))]
+pub struct ExplainBody {
+    /// Whose policy.
+    pub agent: String,
+    /// The registered tool.
+    pub tool: String,
+    /// What it would be called with.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub arguments: Option<Box<RawValue>>,
+    /// Attributes of the context.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub context: Option<Shown>,
+    /// Whether the values that rules looked at are shown. Otherwise only their types.
+    #[serde(default)]
+    pub values: Option<bool>,
+}
+
+/// Which rule decides, why, and why the rules before it did not: `tool`, `version`, `decides`, `reason`, `problem`, `rule`,
+/// `passed_over`, `elsewhere`.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = Object)]
+pub struct Explanation(pub Shown);

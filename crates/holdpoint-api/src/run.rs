@@ -1,0 +1,254 @@
+//! Runs, their events and their messages.
+
+use std::sync::Arc;
+
+use holdpoint_codec::{Shown, pending};
+use holdpoint_core::{Run, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::moment;
+
+/// Starts a run.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"agent": "support", "input": "refund order 42", "context": {"user_id": "u-7"}}))]
+pub struct RunBody {
+    /// Which agent.
+    pub agent: String,
+    /// What the user says.
+    #[schema(value_type = RunInput)]
+    pub input: Box<RawValue>,
+    /// Attributes that the agent's configuration lists in `context_keys`.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub context: Option<Shown>,
+    /// The conversation that the run goes on with, by a name of your own.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 200)]
+    pub session: Option<String>,
+}
+
+/// A text, or blocks of text, images and files.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum RunInput {
+    /// A text.
+    Text(String),
+    /// Blocks.
+    #[schema(value_type = Vec<Object>)]
+    Blocks(Vec<Value>),
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Somebody drives it.
+    Running,
+    /// People must answer.
+    AwaitingToolConfirmation,
+    /// Results must come.
+    AwaitingToolResults,
+    /// It is over.
+    Finished,
+    /// It stopped and may be tried again.
+    Failed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+impl From<holdpoint_core::Status> for RunStatus {
+    fn from(status: holdpoint_core::Status) -> Self {
+        use holdpoint_core::Status;
+        match status {
+            Status::Running => RunStatus::Running,
+            Status::AwaitingToolConfirmation => RunStatus::AwaitingToolConfirmation,
+            Status::AwaitingToolResults => RunStatus::AwaitingToolResults,
+            Status::Finished => RunStatus::Finished,
+            Status::Failed => RunStatus::Failed,
+            Status::Cancelled => RunStatus::Cancelled,
+        }
+    }
+}
+
+impl From<RunStatus> for holdpoint_core::Status {
+    fn from(status: RunStatus) -> Self {
+        use holdpoint_core::Status;
+        match status {
+            RunStatus::Running => Status::Running,
+            RunStatus::AwaitingToolConfirmation => Status::AwaitingToolConfirmation,
+            RunStatus::AwaitingToolResults => Status::AwaitingToolResults,
+            RunStatus::Finished => Status::Finished,
+            RunStatus::Failed => Status::Failed,
+            RunStatus::Cancelled => Status::Cancelled,
+        }
+    }
+}
+
+/// What the models of a run cost, in tokens.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct UsageView {
+    /// Read.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+    /// Of those read, from a cache.
+    pub cache_read: u64,
+    /// Of those read, into a cache.
+    pub cache_write: u64,
+    /// Of those written, for reasoning.
+    pub reasoning: u64,
+}
+
+/// A run.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({
+    "id": "0199f0c1-2b3c-7d4e-8f50-1234567890ab", "agent": "support", "status": "awaiting_tool_confirmation",
+    "stop_reason": "awaiting_tool_confirmation", "text": null, "turn": 1,
+    "usage": {"input": 120, "output": 20, "cache_read": 0, "cache_write": 0, "reasoning": 0},
+    "model_calls": 1, "tool_executions": 0, "revision": 9,
+    "continuation_id": "0199f0c1-2b3c-7d4e-8f50-1234567890ab.p1",
+    "batch_id": "0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1",
+    "pending": [{"id": "tc_1", "name": "refund", "tool": "refund", "arguments": {"amount": 250},
+        "digest": "9f2b0000000000000000000000000000000000000000000000000000000000aa", "reason": "refund above 100"}],
+    "session": null, "actor": "support-desk", "created_at": "2026-11-15T10:00:00Z",
+    "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"
+}))]
+pub struct RunView {
+    /// Its id.
+    pub id: String,
+    /// The agent.
+    pub agent: Option<String>,
+    /// Where it is.
+    pub status: RunStatus,
+    /// Why it stopped last; nothing while somebody drives it.
+    pub stop_reason: Option<String>,
+    /// What the model said last, or a halting tool.
+    pub text: Option<String>,
+    /// How many turns it had.
+    pub turn: u32,
+    /// What it cost.
+    pub usage: UsageView,
+    /// How often the model was called.
+    pub model_calls: u32,
+    /// How often a tool was executed.
+    pub tool_executions: u32,
+    /// How many events it has: what comes later is read from there.
+    pub revision: u64,
+    /// What resumes it, if it is paused.
+    pub continuation_id: Option<String>,
+    /// The batch of its turn, if it is paused: partial answers may name it instead.
+    pub batch_id: Option<String>,
+    /// What it waits for.
+    pub pending: Vec<PendingView>,
+    /// The conversation that it belongs to.
+    pub session: Option<String>,
+    /// Who started it.
+    pub actor: Option<String>,
+    /// When it was started.
+    pub created_at: String,
+    /// The trace that it belongs to, as 32 hexadecimal digits, if it has one.
+    #[serde(default)]
+    pub trace_id: Option<String>,
+}
+
+impl RunView {
+    /// What the API shows of a run.
+    pub fn of(run: &Run) -> Self {
+        let text = |value: Option<&Arc<str>>| value.map(ToString::to_string);
+        let continuation = run.continuation();
+        let Usage { input, output, cache_read, cache_write, reasoning } = run.usage();
+        Self {
+            id: run.id().as_str().to_owned(),
+            agent: text(run.agent()),
+            status: run.status().into(),
+            stop_reason: run.stop_reason().map(|reason| reason.as_str().to_owned()),
+            text: run.text(),
+            turn: run.turn().0,
+            usage: UsageView { input, output, cache_read, cache_write, reasoning },
+            model_calls: run.model_calls(),
+            tool_executions: run.tool_executions(),
+            revision: run.revision().0,
+            batch_id: continuation.as_ref().map(|_| run.batch().to_string()),
+            continuation_id: continuation.map(|id| id.to_string()),
+            pending: pending(run).iter().map(|pending| PendingView(pending.shown())).collect(),
+            session: text(run.session()),
+            actor: text(run.actor().id.as_ref()),
+            created_at: moment(run.created_at()),
+            trace_id: run.trace().and_then(|parent| trace_id(parent)),
+        }
+    }
+}
+
+/// A call that waits for an answer or a result: `id`, `name`, `tool`, `arguments`, `digest`, `reason`, `approvers`,
+/// `deadline` and more.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = Object)]
+pub struct PendingView(pub Shown);
+
+/// A run in a list: without what only its events tell (`stop_reason`, `text`, `turn`, `usage`, `pending`), which
+/// `GET /v1/runs/{id}` has.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunSummary {
+    /// Its id.
+    pub id: String,
+    /// The agent.
+    pub agent: Option<String>,
+    /// Where it is.
+    pub status: RunStatus,
+    /// How many events it has.
+    pub revision: u64,
+    /// What resumes it, if it is paused.
+    pub continuation_id: Option<String>,
+    /// The earliest deadline of what it waits for.
+    pub deadline: Option<String>,
+    /// The conversation that it belongs to.
+    pub session: Option<String>,
+    /// When it was started.
+    pub created_at: String,
+    /// When it moved last.
+    pub updated_at: String,
+}
+
+/// One page of runs, the last created first.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunPage {
+    /// The runs.
+    pub runs: Vec<RunSummary>,
+    /// Where the next page starts, unless this was the last.
+    pub next: Option<String>,
+}
+
+/// An event: `seq`, `event`, `run_id` and what belongs to it.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = Object)]
+pub struct EventView(pub Shown);
+
+/// The events of a run after a number.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct EventPage {
+    /// In order.
+    pub events: Vec<EventView>,
+    /// How many events the run has.
+    pub revision: u64,
+}
+
+/// A conversation.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct MessageList {
+    /// In order.
+    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Object>)]
+    pub messages: Vec<Shown>,
+}
+
+/// The part of a `traceparent` by which a trace is found: 32 hexadecimal digits.
+pub fn trace_id(parent: &str) -> Option<String> {
+    let id = parent.split('-').nth(1)?;
+    (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| id.to_owned())
+}

@@ -1,0 +1,175 @@
+//! The queue of calls that workers do.
+
+use holdpoint_codec::Shown;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::whole::{optional, optional_small};
+
+/// Asks for tasks.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"tools": ["refund"], "max": 1, "lease_ms": 30000, "wait_ms": 1000}))]
+pub struct LeaseBody {
+    /// Names of tools, or patterns such as `mail_*`. Without it: every tool that only workers can do.
+    #[serde(default)]
+    #[schema(max_items = 100)]
+    pub tools: Option<Vec<String>>,
+    /// How many tasks at most: 1 unless said otherwise.
+    #[serde(default, deserialize_with = "optional_small")]
+    #[schema(minimum = 1, maximum = 256)]
+    pub max: Option<u32>,
+    /// How long others leave them alone: 30 seconds unless said otherwise.
+    #[serde(default, deserialize_with = "optional")]
+    #[schema(minimum = 100, maximum = 86_400_000)]
+    pub lease_ms: Option<u64>,
+    /// How long to wait for a task if none is there.
+    #[serde(default, deserialize_with = "optional")]
+    #[schema(maximum = 60_000)]
+    pub wait_ms: Option<u64>,
+    /// What people call this worker: the token's name unless said otherwise.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 100)]
+    pub worker: Option<String>,
+}
+
+/// A task with its lease: `id`, `run_id`, `batch_id`, `tool_call_id`, `name`, `executed_name`, `tool_source`, `arguments`,
+/// `arguments_summary`, `digest`, `attempt`, `deadline`, `idempotency_key`, `receipt`, `context` and `lease`.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = Object)]
+pub struct LeasedTaskView(pub Shown);
+
+/// The tasks that a worker got. Perhaps none.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct LeaseAnswer {
+    /// The tasks.
+    pub tasks: Vec<LeasedTaskView>,
+}
+
+/// Prolongs a lease.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeartbeatBody {
+    /// The lease that came with the task.
+    pub lease: String,
+    /// For how long from now: 30 seconds unless said otherwise.
+    #[serde(default, deserialize_with = "optional")]
+    #[schema(minimum = 100, maximum = 86_400_000)]
+    pub lease_ms: Option<u64>,
+}
+
+/// The lease is held.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct HeartbeatAnswer {
+    /// For how long from now.
+    pub lease_ms: u64,
+}
+
+/// Delivers a result: exactly one of `text`, `json`, `content` and `error`.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompleteBody {
+    /// The lease that came with the task.
+    pub lease: String,
+    /// A text.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub text: Option<Box<RawValue>>,
+    /// Any JSON.
+    #[serde(default)]
+    #[schema(value_type = Option<Value>)]
+    pub json: Option<Box<RawValue>>,
+    /// Blocks of text, images and files.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub content: Option<Box<RawValue>>,
+    /// The tool failed; the model is told this.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub error: Option<Box<RawValue>>,
+}
+
+/// Says that a task was not done.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailBody {
+    /// The lease that came with the task.
+    pub lease: String,
+    /// Whether it may have taken effect: then what the tool says about repetition decides. If not, anybody may have it
+    /// at once.
+    pub started: bool,
+}
+
+/// Where a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStateName {
+    /// Anybody may have it.
+    Waiting,
+    /// A worker has it.
+    Leased,
+    /// It has a result, which waits for its run.
+    Delivered,
+    /// It is out of attempts: a person must say what becomes of it.
+    Dead,
+}
+
+/// A task in a list.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TaskView {
+    /// Its id.
+    pub id: String,
+    /// The run.
+    pub run_id: String,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The registered tool.
+    pub tool: String,
+    /// Where it is.
+    pub state: TaskStateName,
+    /// Who has it, or had it last.
+    pub worker: Option<String>,
+    /// How often it was started.
+    pub attempts: u32,
+    /// How often it may be started.
+    pub attempts_max: u32,
+    /// Until when the lease holds.
+    pub leased_until: Option<String>,
+    /// From when on it can be leased.
+    pub available_at: Option<String>,
+    /// When it must be done.
+    pub deadline: Option<String>,
+    /// When it was opened.
+    pub created_at: String,
+}
+
+/// One page of tasks.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TaskPage {
+    /// The tasks, the first opened first.
+    pub tasks: Vec<TaskView>,
+    /// Where the next page starts, unless this was the last.
+    pub next: Option<String>,
+}
+
+/// A worker that asked for tasks.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WorkerView {
+    /// Its name.
+    pub name: String,
+    /// The tools that it asked for.
+    pub tools: Vec<String>,
+    /// When it was seen last.
+    pub seen_at: String,
+    /// How many tasks it has now.
+    pub leases: u64,
+}
+
+/// The workers.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WorkerList {
+    /// The last seen first.
+    pub workers: Vec<WorkerView>,
+}

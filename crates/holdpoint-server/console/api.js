@@ -1,0 +1,279 @@
+// The public API of the server, and nothing else.
+
+import { print, read } from "./json.js";
+import { learnTime } from "./time.js";
+
+/** Who is signed in, as `GET /v1/login` says. */
+/** @typedef {{ name: string, tenant: string | null, roles: string[], approves_as: string[], csrf_token: string | null, expires_at: string | null }} Who */
+
+/** How long a stream may be silent: the server says something every 15 seconds. */
+const SILENCE_MS_MAX = 40_000;
+/** How long to wait before a broken stream is opened again, at first and at most. */
+const AGAIN_MS = 500;
+const AGAIN_MS_MAX = 8_000;
+/** How long a server that has too much to do may keep a stream waiting. */
+const RETRY_MS_MAX = 30_000;
+/** How long a request may take. */
+const REQUEST_MS_MAX = 65_000;
+
+/** @type {{ who: Who | null, onSignedOut: (method: string) => void }} */
+export const session = { who: null, onSignedOut: () => {} };
+
+/** @type {Set<() => void>} Those who wait until somebody is signed in again. */
+const returning = new Set();
+
+/** Somebody is signed in. @param {Who} who */
+export function signedIn(who) {
+    session.who = who;
+    for (const go of returning) go();
+    returning.clear();
+}
+
+/** Why the server did not do something, or why it was not reached. */
+export class Problem extends Error {
+    /**
+     * @param {number} status 0 when the server was not reached.
+     * @param {any} body
+     */
+    constructor(status, body) {
+        super(body?.detail || body?.title || (status ? `the server answered ${status}` : "the server cannot be reached"));
+        this.status = status;
+        this.code = /** @type {string} */ (body?.code ?? (status ? "unknown" : "unreachable"));
+        this.body = body ?? {};
+        /** How long the server wants to be left alone. */
+        this.retryMs = 0;
+    }
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {string} [body] JSON.
+ * @param {number} [msMax]
+ */
+async function send(method, path, body, msMax = REQUEST_MS_MAX) {
+    /** @type {Record<string, string>} */
+    const headers = { accept: "application/json" };
+    if (body !== undefined) headers["content-type"] = "application/json";
+    if (method !== "GET" && session.who?.csrf_token) headers["x-csrf-token"] = session.who.csrf_token;
+    if (method === "POST" && !path.startsWith("/v1/login")) headers["idempotency-key"] = unique();
+    let answer;
+    try {
+        const signal = AbortSignal.timeout(msMax);
+        answer = await fetch(path, { method, headers, body, signal, credentials: "same-origin", cache: "no-store" });
+    } catch {
+        throw new Problem(0, null);
+    }
+    learnTime(answer.headers.get("date"));
+    const text = await answer.text().catch(() => {
+        throw new Problem(0, null);
+    });
+    let json = null;
+    try {
+        json = text ? read(text) : null;
+    } catch {
+        if (answer.ok) throw new Problem(answer.status, { detail: "the server answered something that is no JSON" });
+    }
+    if (answer.ok) return json;
+    if (answer.status === 401 && !path.startsWith("/v1/login")) session.onSignedOut(method);
+    throw refused(answer, json);
+}
+
+/** @param {Response} answer @param {any} body */
+function refused(answer, body) {
+    const problem = new Problem(answer.status, body);
+    problem.retryMs = 1000 * (Number(answer.headers.get("retry-after")) || 0);
+    return problem;
+}
+
+/** A name for a request, so that one that is sent twice is done once. */
+function unique() {
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** @param {string} path @param {number} [msMax] How long it may take. @returns {Promise<any>} */
+export function get(path, msMax) {
+    return send("GET", path, undefined, msMax);
+}
+
+/** @param {string} path @param {unknown} [body] A value, or JSON that was written already. @returns {Promise<any>} */
+export function post(path, body) {
+    const text = body instanceof Written ? body.text : body === undefined ? undefined : print(body);
+    return send("POST", path, text);
+}
+
+/** @param {string} path @returns {Promise<any>} */
+export function remove(path) {
+    return send("DELETE", path);
+}
+
+/** JSON that is sent as it is. */
+export class Written {
+    /** @param {string} text */
+    constructor(text) {
+        this.text = text;
+    }
+}
+
+/**
+ * A query string of what is given.
+ * @param {Record<string, string | number | null | undefined>} values
+ */
+export function query(values) {
+    const pairs = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== "");
+    const text = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
+    return text ? `?${text}` : "";
+}
+
+/**
+ * Whether who is signed in has one of the roles; `admin` has all.
+ * @param {...string} roles
+ */
+export function may(...roles) {
+    const mine = session.who?.roles ?? [];
+    return mine.includes("admin") || roles.some((role) => mine.includes(role));
+}
+
+/** What a stream is doing. `refused`: the server says no, and will not say anything else. */
+/** @typedef {"connecting" | "live" | "lost" | "over" | "refused"} StreamState */
+
+/**
+ * What a stream tells. `onReset`: the server does not know the place to go on from, and begins anew.
+ * @typedef {{ onEvent: (event: any) => void, onState?: (state: StreamState) => void, onReset?: () => void, after?: number }} Listener
+ */
+
+/**
+ * A stream of events that connects again by itself and goes on where it broke.
+ * @param {string} path
+ * @param {Listener} listener
+ */
+export function follow(path, listener) {
+    const stream = new Stream(path, listener);
+    void stream.run();
+    return stream;
+}
+
+class Stream {
+    /** @param {string} path @param {Listener} listener */
+    constructor(path, { onEvent, onState = () => {}, onReset = () => {}, after }) {
+        this.path = path;
+        this.onEvent = onEvent;
+        this.onState = onState;
+        this.onReset = onReset;
+        /** @type {string | null} */
+        this.last = after === undefined ? null : String(after);
+        this.closed = false;
+        this.abort = new AbortController();
+    }
+
+    close() {
+        this.closed = true;
+        this.abort.abort();
+    }
+
+    async run() {
+        let wait = AGAIN_MS;
+        this.onState("connecting");
+        while (!this.closed) {
+            this.abort = new AbortController();
+            let heard = false;
+            let pause = 0;
+            try {
+                const end = await this.once(() => {
+                    heard = true;
+                });
+                if (end) return void (this.closed || this.onState(end));
+            } catch (problem) {
+                // Whatever broke it, it is opened again below; not before the server wants that.
+                pause = problem instanceof Problem ? problem.retryMs : 0;
+            }
+            if (this.closed) return;
+            this.onState("lost");
+            wait = heard ? AGAIN_MS : Math.min(wait * 2, AGAIN_MS_MAX);
+            await new Promise((resolve) => setTimeout(resolve, Math.max(wait, Math.min(pause, RETRY_MS_MAX))));
+        }
+    }
+
+    /**
+     * One connection. Says how it is over, if nothing more will come.
+     * @param {() => void} onHeard
+     * @returns {Promise<"over" | "refused" | null>}
+     */
+    async once(onHeard) {
+        /** @type {Record<string, string>} */
+        const headers = { accept: "text/event-stream" };
+        if (this.last !== null) headers["last-event-id"] = this.last;
+        const { abort } = this;
+        let alarm = setTimeout(() => abort.abort(), SILENCE_MS_MAX);
+        try {
+            const answer = await fetch(this.path, { headers, signal: abort.signal, credentials: "same-origin", cache: "no-store" });
+            learnTime(answer.headers.get("date"));
+            if (answer.status === 204) return "over";
+            if (answer.status === 401) {
+                clearTimeout(alarm);
+                await this.signedInAgain();
+                return this.closed ? null : await this.once(onHeard);
+            }
+            if (answer.status === 403 || answer.status === 404) return "refused";
+            if (this.last !== null && (answer.status === 400 || answer.status === 422)) return this.reset();
+            if (!answer.ok || !answer.body) throw refused(answer, null);
+            onHeard();
+            this.onState("live");
+            const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+            let rest = "";
+            for (;;) {
+                const { value, done } = await reader.read();
+                if (done) return null;
+                clearTimeout(alarm);
+                alarm = setTimeout(() => abort.abort(), SILENCE_MS_MAX);
+                rest = this.take(rest + value);
+            }
+        } finally {
+            clearTimeout(alarm);
+            // However it ended: a body that nobody reads any more would keep its connection.
+            abort.abort();
+        }
+    }
+
+    /** The store behind the server is another one than it was, so that the place to go on from means nothing. @returns {null} */
+    reset() {
+        this.last = null;
+        if (!this.closed) this.onReset();
+        return null;
+    }
+
+    signedInAgain() {
+        session.onSignedOut("GET");
+        return new Promise((resolve) => returning.add(() => resolve(undefined)));
+    }
+
+    /**
+     * Tells every whole event of a text, and gives back what is left.
+     * @param {string} text
+     */
+    take(text) {
+        const frames = text.split("\n\n");
+        const rest = frames.pop() ?? "";
+        for (const frame of frames) {
+            let id = null;
+            let data = "";
+            for (const line of frame.split("\n")) {
+                if (line.startsWith("id:")) id = line.slice(3).trim();
+                else if (line.startsWith("data:")) data += line.slice(5).trimStart();
+            }
+            if (id !== null) this.last = id;
+            if (data && !this.closed) this.tell(data);
+        }
+        return rest;
+    }
+
+    /** What goes wrong with one event is reported, and does not end the stream: the next one may matter more. @param {string} data */
+    tell(data) {
+        try {
+            this.onEvent(read(data));
+        } catch (error) {
+            reportError(error);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What all requests share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use holdpoint::codec::decode_event;
+use holdpoint::store::{Head, Store, StoreTally};
+use holdpoint::{DeltaHub, ReceiptKeys, RunId, Runner};
+use holdpoint_core::{Revision, Run};
+use tokio_util::sync::CancellationToken;
+
+use crate::Limits;
+use crate::agents::Agents;
+use crate::auth::{Caller, Tokens};
+use crate::driving::Driving;
+use crate::metrics::Metrics;
+use crate::noted::Noted;
+use crate::refusal::{Answer, Refusal};
+use crate::seal::Sealer;
+use crate::streams::{Rates, Streams};
+
+/// Everything that a request may need.
+pub(crate) struct App {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) agents: Agents,
+    pub(crate) tokens: Tokens,
+    pub(crate) sealer: Sealer,
+    pub(crate) receipt_keys: ReceiptKeys,
+    pub(crate) limits: Limits,
+    pub(crate) rates: Rates,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) driving: Driving,
+    /// What models say in runs that the keeper drives.
+    pub(crate) deltas: DeltaHub,
+    pub(crate) metrics: Metrics,
+    pub(crate) cookies: Cookies,
+    /// Whoever checks the audit log right now.
+    pub(crate) verifying: tokio::sync::Mutex<()>,
+    /// What the store counted last, and when.
+    pub(crate) counted: tokio::sync::Mutex<Option<(Instant, StoreTally)>>,
+    /// Whether the store could be written when that was tried last, and when. What was wrong, if anything was.
+    pub(crate) checked: tokio::sync::Mutex<Option<(Instant, Option<String>)>>,
+    /// Set when nobody looks after runs any more although the server goes on.
+    pub(crate) abandoned: AtomicBool,
+    /// Set when the worker of this process ended although the server goes on.
+    pub(crate) worker_ended: AtomicBool,
+    /// Changes when somebody logs out here.
+    pub(crate) logged_out: tokio::sync::watch::Sender<u64>,
+    /// Which workers elsewhere were noted, and when.
+    pub(crate) noted: Noted,
+    /// Cancelled when the server begins to stop.
+    pub(crate) stopping: CancellationToken,
+}
+
+/// Whether browsers may send the cookie of a session over plain HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Cookies {
+    #[default]
+    Plain,
+    SecureOnly,
+}
+
+impl App {
+    /// The head of a run that the caller's tenant owns.
+    pub(crate) async fn head(&self, caller: &Caller, run: &RunId) -> Answer<Head> {
+        self.store.head_in(&caller.scope, run).await?.ok_or_else(Refusal::no_run)
+    }
+
+    /// A run as the store has it, for somebody who may see it: who reads all runs, or who started this one.
+    pub(crate) async fn run_seen(&self, caller: &Caller, run: &RunId) -> Answer<Run> {
+        let seen = self.run_owned(caller, run).await?;
+        caller.need_to_see(&seen)?;
+        Ok(seen)
+    }
+
+    /// A run of the caller's tenant, as the store has it.
+    pub(crate) async fn run_owned(&self, caller: &Caller, run: &RunId) -> Answer<Run> {
+        let records = self.store.load_in(&caller.scope, run, Revision(0)).await?;
+        let mut folded = Run::new(run.clone());
+        for record in records {
+            let event = decode_event(&record.body).map_err(holdpoint::Error::from)?;
+            folded.apply(&event);
+        }
+        Ok(folded)
+    }
+
+    /// The runner of a run's agent.
+    pub(crate) fn runner_of(&self, agent: Option<&str>) -> Answer<&Runner> {
+        self.served_of(agent).map(crate::ServedAgent::runner)
+    }
+
+    /// A run's agent.
+    pub(crate) fn served_of(&self, agent: Option<&str>) -> Answer<&crate::ServedAgent> {
+        self.agents.find(agent.unwrap_or_default()).ok_or_else(|| {
+            let detail = "this server does not run the agent of this run";
+            Refusal::new(holdpoint_api::ApiCode::UnknownAgent, detail)
+        })
+    }
+
+    /// # Errors
+    /// When the server stops.
+    pub(crate) fn expect_running(&self) -> Answer<()> {
+        if self.stopping.is_cancelled() {
+            let detail = "the server stops and begins nothing new";
+            return Err(Refusal::new(holdpoint_api::ApiCode::ShuttingDown, detail).retry_after(5));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Runs that requests started or resumed, driven in tasks of their own: a connection that breaks stops nothing.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use holdpoint::codec::Shown;
+use holdpoint::{Error, RunId, RunResult, RunStream, StreamEvent};
+use holdpoint_core::{Event, Revision};
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, oneshot};
+use tokio_util::task::TaskTracker;
+
+use crate::limits::LIVE_EVENTS_MAX;
+use crate::refusal::{Answer, Refusal};
+
+/// Something that happened right now in a run that is driven here.
+#[derive(Clone)]
+pub(crate) enum Live {
+    /// It is in the log under this number.
+    Durable(Revision, Arc<Shown>),
+    /// It is nowhere else.
+    Transient(Arc<Value>),
+}
+
+/// The runs that this server drives because somebody asked.
+#[derive(Clone)]
+pub(crate) struct Driving {
+    tracker: TaskTracker,
+    hub: Arc<Hub>,
+    rooms: Arc<Semaphore>,
+    rooms_max: usize,
+}
+
+/// Room for one more run. It is free again when its driver is done.
+pub(crate) struct Room {
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Tells those who listen what happens in runs that are driven here. A run that is not has no channel and costs nothing.
+#[derive(Default)]
+struct Hub {
+    channels: Mutex<HashMap<RunId, Channel>>,
+}
+
+struct Channel {
+    sender: broadcast::Sender<Live>,
+    drivers: usize,
+}
+
+impl Hub {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Channel>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(self: &Arc<Self>, run: &RunId) -> Driver {
+        let mut channels = self.lock();
+        let channel = channels
+            .entry(run.clone())
+            .or_insert_with(|| Channel { sender: broadcast::channel(LIVE_EVENTS_MAX).0, drivers: 0 });
+        channel.drivers += 1;
+        Driver { hub: Arc::clone(self), run: run.clone(), sender: channel.sender.clone() }
+    }
+}
+
+/// While it lives, a run is driven here.
+struct Driver {
+    hub: Arc<Hub>,
+    run: RunId,
+    sender: broadcast::Sender<Live>,
+}
+
+impl Driver {
+    fn tell(&self, event: &StreamEvent) {
+        if self.sender.receiver_count() == 0 {
+            return;
+        }
+        let live = match event {
+            StreamEvent::Durable(durable) => Live::Durable(durable.seq, Arc::clone(durable.shown())),
+            transient => Live::Transient(Arc::new(transient.to_json())),
+        };
+        // Those who stopped listening a moment ago miss nothing.
+        let _ = self.sender.send(live);
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let mut channels = self.hub.lock();
+        if let Some(channel) = channels.get_mut(&self.run) {
+            channel.drivers -= 1;
+            if channel.drivers == 0 {
+                channels.remove(&self.run);
+            }
+        }
+    }
+}
+
+impl Driving {
+    /// Drives so many runs at once at most.
+    pub(crate) fn new(rooms_max: usize) -> Self {
+        let rooms_max = rooms_max.clamp(1, Semaphore::MAX_PERMITS);
+        let rooms = Arc::new(Semaphore::new(rooms_max));
+        Self { tracker: TaskTracker::new(), hub: Arc::default(), rooms, rooms_max }
+    }
+
+    /// Room for one more run, if there is any. What finds none is left to the keeper, which takes it when it can.
+    pub(crate) fn room(&self) -> Option<Room> {
+        Arc::clone(&self.rooms).try_acquire_owned().ok().map(|permit| Room { _permit: permit })
+    }
+
+    /// What happens in a run from now on, if it is driven here.
+    pub(crate) fn listen(&self, run: &RunId) -> Option<broadcast::Receiver<Live>> {
+        self.hub.lock().get(run).map(|channel| channel.sender.subscribe())
+    }
+
+    /// How many runs are driven here.
+    pub(crate) fn len(&self) -> usize {
+        self.rooms_max - self.rooms.available_permits()
+    }
+
+    /// Drives a segment of a run to its end, whoever listens. What it tells from its first event on is heard by the
+    /// receiver.
+    pub(crate) fn drive(&self, run: &RunId, (mut stream, room): (RunStream, Room)) -> Driven {
+        let (accepted, is_accepted) = oneshot::channel();
+        let (done, is_done) = oneshot::channel();
+        let driver = self.hub.enter(run);
+        let live = driver.sender.subscribe();
+        self.tracker.spawn(async move {
+            let mut accepted = Some(accepted);
+            while let Some(event) = stream.next().await {
+                if let StreamEvent::Durable(durable) = &event
+                    && let Some(accepted) = accepted.take()
+                {
+                    let _ = accepted.send((durable.seq, durable.event.clone()));
+                }
+                driver.tell(&event);
+            }
+            drop(driver);
+            drop(room);
+            // Nobody may be left who wants to know.
+            let _ = done.send(stream.result().await);
+        });
+        Driven { is_accepted, is_done, live }
+    }
+
+    /// Waits for what is driven, but not for ever. Says how many runs were left.
+    pub(crate) async fn finish(&self, grace: Duration) -> usize {
+        self.tracker.close();
+        let _ = tokio::time::timeout(grace, self.tracker.wait()).await;
+        self.tracker.len()
+    }
+
+    /// Does something to its end, whoever listens.
+    pub(crate) async fn see_through<T: Send + 'static>(
+        &self,
+        doing: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Answer<T> {
+        match self.tracker.spawn(doing).await {
+            Ok(done) => Ok(done?),
+            Err(_) => Err(Refusal::internal("something that was to be seen through ended")),
+        }
+    }
+}
+
+/// A segment that is driven.
+pub(crate) struct Driven {
+    is_accepted: oneshot::Receiver<(Revision, Event)>,
+    is_done: oneshot::Receiver<Result<RunResult, Error>>,
+    pub(crate) live: broadcast::Receiver<Live>,
+}
+
+/// What became of what was asked.
+pub(crate) enum Accepted {
+    /// It is durable; the run goes on. The first event that followed, and its number.
+    Moved(Revision, Box<Event>),
+    /// It was accepted and changed nothing, or the segment is over already.
+    Still(Box<RunResult>),
+}
+
+impl Driven {
+    /// Waits until what was asked is durable.
+    ///
+    /// # Errors
+    /// When it was not accepted: nothing changed.
+    pub(crate) async fn accepted(&mut self) -> Answer<Accepted> {
+        if let Ok((seq, first)) = (&mut self.is_accepted).await {
+            return Ok(Accepted::Moved(seq, Box::new(first)));
+        }
+        let result = (&mut self.is_done).await.map_err(|_| Refusal::internal("a driver ended without a word"))?;
+        Ok(Accepted::Still(Box::new(result?)))
+    }
+
+    /// Waits for the end of a segment that goes on, but not longer than that. Nothing when it is not over by then, or when somebody
+    /// else goes on with the run.
+    pub(crate) async fn done(&mut self, wait: Duration) -> Option<RunResult> {
+        if wait.is_zero() {
+            return None;
+        }
+        let result = tokio::time::timeout(wait, &mut self.is_done).await.ok()?.ok()?;
+        result.ok()
+    }
+}

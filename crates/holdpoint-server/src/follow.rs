@@ -1,0 +1,264 @@
+//! Follows a run: first what the log has, then what happens, in order, nothing twice and nothing left out.
+//!
+//! Nothing is kept for a slow reader but its place: durable events are read from the store when it asks for them, and
+//! transient ones that it is too late for are gone. While nobody drives the run here, a follower waits for the store.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, Stream};
+use holdpoint::codec::Shown;
+use holdpoint::codec::{Narrator, decode_event};
+use holdpoint::store::{Scope, StoreError};
+use holdpoint::{DeltaListener, RunId, StreamEvent};
+use holdpoint_core::{Revision, Run, Status};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use crate::app::App;
+use crate::driving::Live;
+use crate::limits::KEEP_ALIVE;
+use crate::sse;
+use crate::streams::StreamPermit;
+
+/// When a stream ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// When the run pauses or ends.
+    SegmentEnds,
+    /// When the run is over.
+    RunIsOver,
+}
+
+/// What is followed, and within what.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) run: &'a RunId,
+}
+
+/// Somebody who follows a run.
+pub(crate) struct Follower {
+    app: Arc<App>,
+    scope: Scope,
+    run: RunId,
+    after: Revision,
+    until: Until,
+    /// The run as far as it was told, while it moves. A run that waits is read again when it goes on.
+    narrator: Option<Narrator>,
+    live: Option<broadcast::Receiver<Live>>,
+    /// What the model says, while the keeper of this process may drive the run.
+    deltas: Option<DeltaListener>,
+    changed: Option<BoxFuture<'static, Result<Revision, StoreError>>>,
+    ready: VecDeque<Bytes>,
+    keep_alive: Interval,
+    state: State,
+    /// Whether the last event that was told was the end of the run.
+    at_end: bool,
+    _permit: StreamPermit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing was read from the store yet.
+    Behind,
+    Following,
+    Over,
+}
+
+/// What wakes a follower.
+enum Woken {
+    Stopping,
+    Live(Result<Live, RecvError>),
+    Changed(Result<Revision, StoreError>),
+    Said(StreamEvent),
+    Idle,
+}
+
+impl Follower {
+    /// Whoever follows reads within what the caller may see.
+    pub(crate) fn new(
+        app: &Arc<App>,
+        place: Place<'_>,
+        (after, until): (Revision, Until),
+        permit: StreamPermit,
+    ) -> Self {
+        let mut keep_alive = tokio::time::interval(KEEP_ALIVE);
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        keep_alive.reset();
+        Self {
+            app: Arc::clone(app),
+            scope: place.scope.clone(),
+            run: place.run.clone(),
+            after,
+            until,
+            narrator: None,
+            live: None,
+            deltas: None,
+            changed: None,
+            ready: VecDeque::from([sse::opening()]),
+            keep_alive,
+            state: State::Behind,
+            at_end: false,
+            _permit: permit,
+        }
+    }
+
+    /// Listens to a driver from its first word on: nothing has to be read before.
+    #[must_use]
+    pub(crate) fn listening(mut self, live: broadcast::Receiver<Live>) -> Self {
+        self.live = Some(live);
+        self.state = State::Following;
+        self
+    }
+
+    /// As a stream of frames.
+    pub(crate) fn frames(self) -> impl Stream<Item = Bytes> + Send + 'static {
+        stream::unfold(self, |mut follower| async move {
+            let frame = follower.next().await?;
+            Some((frame, follower))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
+            }
+            match self.state {
+                State::Over => return None,
+                State::Behind => {
+                    self.state = State::Following;
+                    if self.live.is_none() {
+                        self.live = self.app.driving.listen(&self.run);
+                    }
+                    self.catch_up().await;
+                }
+                State::Following => match self.wake().await {
+                    Woken::Stopping => self.end("the server stops; connect again"),
+                    Woken::Live(heard) => self.hear(heard).await,
+                    Woken::Changed(Ok(_)) => {
+                        // Whoever drives it now may be here.
+                        self.live = self.app.driving.listen(&self.run);
+                        self.catch_up().await;
+                    }
+                    Woken::Changed(Err(_)) => self.end("the run cannot be followed; connect again"),
+                    Woken::Said(event) => self.ready.push_back(sse::event(None, &event.to_json())),
+                    Woken::Idle => self.ready.push_back(sse::comment("still here")),
+                },
+            }
+        }
+    }
+
+    async fn wake(&mut self) -> Woken {
+        let stopping = self.app.stopping.cancelled();
+        match &mut self.live {
+            Some(live) => tokio::select! {
+                biased;
+                heard = live.recv() => Woken::Live(heard),
+                () = stopping => Woken::Stopping,
+                _ = self.keep_alive.tick() => Woken::Idle,
+            },
+            None => {
+                let (store, run, after) = (&self.app.store, &self.run, self.after);
+                let changed = self.changed.get_or_insert_with(|| {
+                    let (store, run) = (Arc::clone(store), run.clone());
+                    Box::pin(async move { store.changed(&run, after).await })
+                });
+                let said = async {
+                    match &mut self.deltas {
+                        Some(deltas) => deltas.next().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let woken = tokio::select! {
+                    biased;
+                    event = said => Woken::Said(event),
+                    changed = changed => Woken::Changed(changed),
+                    () = stopping => Woken::Stopping,
+                    _ = self.keep_alive.tick() => Woken::Idle,
+                };
+                if matches!(woken, Woken::Changed(_)) {
+                    self.changed = None;
+                }
+                woken
+            }
+        }
+    }
+
+    async fn hear(&mut self, heard: Result<Live, RecvError>) {
+        match heard {
+            Ok(Live::Transient(json)) => self.ready.push_back(sse::event(None, &json)),
+            Ok(Live::Durable(seq, _)) if seq <= self.after => {}
+            Ok(Live::Durable(seq, json)) if seq.0 == self.after.0 + 1 => {
+                // What is told from here on the narrator did not see.
+                self.narrator = None;
+                self.tell(seq, &json);
+                self.end_if_over();
+            }
+            // Something was committed by others, or this reader was too slow: the store has it all.
+            Ok(Live::Durable(..)) | Err(RecvError::Lagged(_)) => self.catch_up().await,
+            Err(RecvError::Closed) => {
+                self.live = None;
+                self.catch_up().await;
+            }
+        }
+    }
+
+    /// Reads what the log has beyond what was told.
+    async fn catch_up(&mut self) {
+        let known = self.narrator.as_ref().map_or(Revision(0), |narrator| narrator.run().revision());
+        let Ok(records) = self.app.store.load_in(&self.scope, &self.run, known).await else {
+            return self.end("the run cannot be read; connect again");
+        };
+        let mut narrator = self.narrator.take().unwrap_or_else(|| Narrator::new(Run::new(self.run.clone())));
+        for record in records {
+            let Ok(event) = decode_event(&record.body) else {
+                return self.end("the run cannot be read");
+            };
+            let json = narrator.tell(&event);
+            if record.seq > self.after {
+                self.tell(record.seq, &json);
+            }
+        }
+        self.end_if_over();
+        // A run that waits may wait for days: then only its number is kept.
+        let running = narrator.run().status() == Status::Running;
+        self.narrator = running.then_some(narrator);
+        if !running || self.live.is_some() {
+            self.deltas = None;
+        } else if self.deltas.is_none() {
+            self.deltas = Some(self.app.deltas.listen(&self.run));
+        }
+    }
+
+    fn tell(&mut self, seq: Revision, json: &Shown) {
+        if self.state == State::Over {
+            return;
+        }
+        self.after = seq;
+        self.changed = None;
+        self.ready.push_back(sse::event(Some(seq.0), json));
+        let finished = json.text("event").as_deref() == Some("finished");
+        let paused = json.text("stop_reason").is_some_and(|reason| reason.starts_with("awaiting_"));
+        self.at_end = finished && !paused;
+        if finished && self.until == Until::SegmentEnds {
+            self.state = State::Over;
+        }
+    }
+
+    /// A run that failed and was tried again goes on after its end: only the last event that there is tells.
+    fn end_if_over(&mut self) {
+        if self.at_end {
+            self.state = State::Over;
+        }
+    }
+
+    fn end(&mut self, why: &str) {
+        self.ready.push_back(sse::comment(why));
+        self.state = State::Over;
+    }
+}

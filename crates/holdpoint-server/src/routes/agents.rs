@@ -1,0 +1,27 @@
+//! The agents.
+
+use axum::Json;
+use holdpoint_api::{AgentList, AgentView};
+
+use super::Problems;
+use crate::auth::Right;
+use crate::params::Ask;
+use crate::refusal::Answer;
+
+/// List the agents that this server runs.
+#[utoipa::path(
+    get, path = "/v1/agents", tag = "insight", operation_id = "list_agents",
+    responses((status = 200, description = "By name", body = AgentList), Problems),
+)]
+pub(super) async fn list(ask: Ask) -> Answer<Json<AgentList>> {
+    ask.caller.need(Right::Look)?;
+    let agents = ask.app.agents.iter().map(|(name, served)| AgentView {
+        name: name.to_string(),
+        description: served.description.as_ref().map(ToString::to_string),
+        model: served.runner().model_name().map(str::to_owned),
+        tools: served.runner().definitions().iter().map(|tool| tool.name.as_str().to_owned()).collect(),
+        context_keys: served.runner().settings().context_keys.iter().map(ToString::to_string).collect(),
+        policy: served.rules.as_ref().map(|rules| rules.enforced().version().to_string()),
+    });
+    Ok(Json(AgentList { agents: agents.collect() }))
+}

@@ -1,0 +1,191 @@
+//! What people and programs bring to a paused run.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use holdpoint::codec::{Shown, result_from_short_text};
+use holdpoint::{Actor, Decisions, EditedArguments, RememberRequest, Results, ResumeFrom, RunId, ToolResult, Verdict};
+use holdpoint_api::{AnswersBody, DecisionBody, DecisionWord, ResultBody, ResultsBody, RunView};
+use holdpoint_core::{BatchId, CallId, Code, ContinuationId, Digest, Rejection, Run};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::resumed::{self, Move};
+use super::{Problems, runs};
+use crate::auth::{Caller, Right};
+use crate::body::Body;
+use crate::limits::{ANSWERS_MAX, REASON_BYTES_MAX};
+use crate::params::{Ask, Id, Params, WaitQuery, Wants};
+use crate::refusal::{Answer, Refusal};
+
+/// Answer the questions of a run.
+///
+/// An answer is bound to the digest of what was shown: if something else would run, it is refused. Of any number of
+/// answers to one continuation exactly one wins; people who answer different calls use `partial` with `batch_id`. Who may not
+/// see the run gets it without `text` and with those `pending` only that they may answer, and no stream.
+#[utoipa::path(
+    post, path = "/v1/runs/{id}/answers", tag = "answers", operation_id = "answer_run",
+    params(("id" = String, Path), WaitQuery), request_body = AnswersBody,
+    responses(
+        (status = 200, description = "The run", content((RunView = "application/json"), (String = "text/event-stream"))),
+        Problems,
+    ),
+)]
+pub(super) async fn answers(
+    ask: Ask,
+    id: Id,
+    Params(wait): Params<WaitQuery>,
+    Body(body): Body<AnswersBody>,
+) -> Answer<Response> {
+    ask.caller.need(Right::Approve)?;
+    ask.app.expect_running()?;
+    let run = ask.app.run_owned(&ask.caller, &id.run()?).await?;
+    if ask.wants == Wants::Events && !ask.caller.sees(&run) {
+        // What happens in a run is told to those who may see it, and nothing is begun for others who ask for it.
+        ask.caller.need(Right::Read)?;
+    }
+    let from = resume_from(run.id(), (body.continuation_id, body.batch_id))?;
+    if body.decisions.len() > ANSWERS_MAX {
+        return Err(Refusal::field("decisions", format!("at most {ANSWERS_MAX} decisions at once")));
+    }
+    let mut decisions = Decisions::new().by(answerer(&ask.caller, &run));
+    for (index, decision) in body.decisions.into_iter().enumerate() {
+        decisions = decide(decisions, (index, decision))?;
+    }
+    if body.partial == Some(true) {
+        decisions = decisions.partial();
+    }
+    resumed::follow(&ask, &run, Move::Answer(from, decisions), wait).await
+}
+
+/// Deliver results of calls that were handed out.
+#[utoipa::path(
+    post, path = "/v1/runs/{id}/results", tag = "answers", operation_id = "deliver_results",
+    params(("id" = String, Path), WaitQuery), request_body = ResultsBody,
+    responses(
+        (status = 200, description = "The run", content((RunView = "application/json"), (String = "text/event-stream"))),
+        Problems,
+    ),
+)]
+pub(super) async fn results(
+    ask: Ask,
+    id: Id,
+    Params(wait): Params<WaitQuery>,
+    Body(body): Body<ResultsBody>,
+) -> Answer<Response> {
+    ask.app.expect_running()?;
+    let run = runs::moved_by(&ask.app, &ask.caller, &id.run()?).await?;
+    let from = resume_from(run.id(), (body.continuation_id, body.batch_id))?;
+    if body.results.len() > ANSWERS_MAX {
+        return Err(Refusal::field("results", format!("at most {ANSWERS_MAX} results at once")));
+    }
+    let mut results = Results::new();
+    for ResultBody { call_id, text, json, content, error } in body.results {
+        let given = Given { text, json, content, error }.result(&call_id)?;
+        results = results.result(call_id.as_str(), given);
+    }
+    if body.partial == Some(true) {
+        results = results.partial();
+    }
+    resumed::follow(&ask, &run, Move::Deliver(from, results), wait).await
+}
+
+/// The pause or the batch that the client names. One of another run is none of this run.
+fn resume_from(run: &RunId, named: (Option<String>, Option<String>)) -> Answer<ResumeFrom> {
+    let none = || Refusal::from(Rejection::ContinuationNotFound);
+    match named {
+        (Some(text), None) => {
+            let id = ContinuationId::parse(&text).filter(|id| id.run == *run).ok_or_else(none)?;
+            Ok(ResumeFrom::Id(id))
+        }
+        (None, Some(text)) => {
+            let id = BatchId::parse(&text).filter(|id| id.run == *run).ok_or_else(none)?;
+            Ok(ResumeFrom::Batch(id))
+        }
+        _ => Err(Refusal::value("continuation_id", "name either `continuation_id` or `batch_id`")),
+    }
+}
+
+/// Who answers what a run asks.
+fn answerer(caller: &Caller, run: &Run) -> Actor {
+    caller.answerer(holdpoint::codec::pending(run).into_iter().flat_map(|pending| pending.approvers))
+}
+
+fn decide(decisions: Decisions, (index, body): (usize, DecisionBody)) -> Answer<Decisions> {
+    let at = |field: &str| format!("decisions[{index}].{field}");
+    let invalid =
+        || Refusal::from(Rejection::Call { call: CallId::new(body.call_id.as_str()), code: Code::InvalidDecision });
+    let word = DecisionWord::read(&body.decision).ok_or_else(invalid)?;
+    if body.reason.as_ref().is_some_and(|reason| reason.len() > REASON_BYTES_MAX) {
+        return Err(Refusal::value(&at("reason"), format!("a reason has at most {REASON_BYTES_MAX} bytes")));
+    }
+    let allows = word == DecisionWord::Allow;
+    if (body.arguments.is_some() || body.remember.is_some()) && !allows {
+        return Err(invalid());
+    }
+    let digest = match (&body.digest, word) {
+        (Some(text), _) => {
+            let digest = Digest::parse(text);
+            Some(digest.ok_or_else(|| Refusal::value(&at("digest"), "a digest has 64 hexadecimal digits"))?)
+        }
+        (None, DecisionWord::Deny) => None,
+        (None, DecisionWord::Allow | DecisionWord::Answer | DecisionWord::Happened) => {
+            let detail = "`digest` is required: send the one that was shown";
+            return Err(Refusal::value(&at("digest"), detail));
+        }
+    };
+    let given = |result: Option<&RawValue>| match result.map(|raw| result_from_short_text(raw.get())) {
+        Some(Ok(result)) => Ok(Arc::new(result)),
+        Some(Err(_)) | None => Err(invalid()),
+    };
+    let verdict = match word {
+        DecisionWord::Allow | DecisionWord::Deny if body.result.is_some() => return Err(invalid()),
+        DecisionWord::Allow => match &body.arguments {
+            Some(arguments) => Verdict::AllowEdited(EditedArguments::from_text(arguments.get())),
+            None => Verdict::Allow,
+        },
+        DecisionWord::Deny => Verdict::Deny(body.reason.as_deref().map(Arc::from)),
+        DecisionWord::Answer => Verdict::Answer(given(body.result.as_deref())?),
+        DecisionWord::Happened => Verdict::Happened(given(body.result.as_deref())?),
+    };
+    let mut decisions = decisions.decide(body.call_id.as_str(), verdict);
+    if let Some(reason) = body.reason.as_deref() {
+        decisions = decisions.because(reason);
+    }
+    if let Some(digest) = digest {
+        decisions = decisions.shown(digest);
+    }
+    match body.remember {
+        None | Some(Value::Null | Value::Bool(false)) => Ok(decisions),
+        Some(asked) => {
+            let remember = RememberRequest::from_json(&asked);
+            let detail = "`remember` is neither `true` nor what is to be remembered";
+            Ok(decisions.remember(remember.ok_or_else(|| Refusal::value(&at("remember"), detail))?))
+        }
+    }
+}
+
+/// A result in one of its four forms, as it was written.
+pub(super) struct Given {
+    pub(super) text: Option<Box<RawValue>>,
+    pub(super) json: Option<Box<RawValue>>,
+    pub(super) content: Option<Box<RawValue>>,
+    pub(super) error: Option<Box<RawValue>>,
+}
+
+impl Given {
+    /// Exactly one of the four, of the right shape.
+    pub(super) fn result(self, call: &str) -> Answer<ToolResult> {
+        let Given { text, json, content, error } = self;
+        let forms = [("text", text), ("json", json), ("content", content), ("error", error)];
+        let mut members = Shown::default();
+        for (name, raw) in forms {
+            if let Some(raw) = raw {
+                members.set(name, &raw);
+            }
+        }
+        // Numbers stay as they were written.
+        result_from_short_text(&members.to_string())
+            .map_err(|_| Rejection::Call { call: CallId::new(call), code: Code::InvalidResult }.into())
+    }
+}

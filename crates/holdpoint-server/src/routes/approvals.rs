@@ -1,0 +1,239 @@
+//! The inbox.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use holdpoint::codec::{Shown, StoredQuestion, decode_question, decode_question_note};
+use holdpoint::store::{QuestionFilter, QuestionRow, QuestionSeq, QuestionStatus, Scope, StoreError, Topic};
+use holdpoint_api::{ApprovalChanges, ApprovalPage, ApprovalStatus, ApprovalView, PageQuery, moment};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::watch;
+use utoipa::IntoParams;
+
+use super::Problems;
+use crate::app::App;
+use crate::auth::{Caller, Right};
+use crate::limits::KEEP_ALIVE;
+use crate::params::{Ask, Params, Wants, names};
+use crate::refusal::Answer;
+use crate::sse;
+use crate::streams::StreamPermit;
+
+const LIST: &str = "approvals";
+/// How many changes are read at a time.
+const CHANGES_AT_ONCE: usize = 100;
+/// How long a stream waits for a wake-up before it looks by itself.
+const LOOK_EVERY: Duration = KEEP_ALIVE;
+
+/// Which questions.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ApprovalQuery {
+    /// Where they are: `pending` unless said otherwise.
+    status: Option<ApprovalStatus>,
+    /// Only questions of this agent.
+    agent: Option<String>,
+    /// Only questions of this run.
+    run: Option<String>,
+    /// Go on where an earlier page ended: its `next`.
+    #[param(max_length = 2048)]
+    cursor: Option<String>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+}
+
+/// List questions to people.
+///
+/// Those that wait come with the earliest deadline first. Whoever reads everything sees all of them, others those that they
+/// may answer: `answerable` says whether the caller may.
+#[utoipa::path(
+    get, path = "/v1/approvals", tag = "approvals", operation_id = "list_approvals", params(ApprovalQuery),
+    responses((status = 200, description = "One page", body = ApprovalPage), Problems),
+)]
+pub(super) async fn list(ask: Ask, Params(query): Params<ApprovalQuery>) -> Answer<Json<ApprovalPage>> {
+    let Ask { app, caller, .. } = &ask;
+    caller.need(Right::ReadApprovals)?;
+    let page = PageQuery { cursor: query.cursor, limit: query.limit };
+    let (cursor, limit) = app.page(caller, LIST, &page)?;
+    let filter = QuestionFilter {
+        tenant: caller.tenant(),
+        status: match query.status.unwrap_or_default() {
+            ApprovalStatus::Pending => QuestionStatus::Pending,
+            ApprovalStatus::Answered => QuestionStatus::Answered,
+            ApprovalStatus::Expired => QuestionStatus::Expired,
+            ApprovalStatus::Gone => QuestionStatus::Gone,
+        },
+        kind: None,
+        tool: None,
+        agent: names("agent", query.agent)?,
+        run: names("run", query.run)?.map(holdpoint::RunId::new),
+        cursor,
+        limit,
+    };
+    let page = app.store.questions(&filter).await?;
+    let next = app.next_page(caller, LIST, page.next.as_ref());
+    let seen = page.questions.iter().filter(|row| may_see(row, caller));
+    let approvals = seen.map(|row| ApprovalView(shown(row, caller))).collect();
+    Ok(Json(ApprovalPage { approvals, next }))
+}
+
+/// Whoever reads everything sees all questions, others those that they may answer.
+fn may_see(row: &QuestionRow, caller: &Caller) -> bool {
+    caller.may(Right::Read) || decode_question(&row.body).is_ok_and(|stored| admits(&stored, caller))
+}
+
+fn admits(stored: &StoredQuestion, caller: &Caller) -> bool {
+    stored.admits(&caller.answerer(stored.approvers()))
+}
+
+/// What people see of a question: what the codec wrote, and where it is.
+fn shown(row: &QuestionRow, caller: &Caller) -> Shown {
+    let stored = decode_question(&row.body).ok();
+    let admitted = stored.as_ref().is_some_and(|stored| admits(stored, caller));
+    let answerable = row.status == QuestionStatus::Pending && caller.may(Right::Approve) && admitted;
+    let mut view = Shown::default();
+    if let Some(StoredQuestion { batch, continuation, session, requester, pending, .. }) = stored {
+        view = pending;
+        if let Some(call_id) = view.take("id") {
+            view.set("call_id", &call_id);
+        }
+        let facts = [
+            ("batch_id", Value::from(batch.to_string())),
+            ("continuation_id", continuation.map(|id| id.to_string()).into()),
+            ("session", session.as_deref().into()),
+            ("requester", requester.as_deref().into()),
+        ];
+        facts.iter().for_each(|(name, value)| view.set(name, value));
+    }
+    let agent = (!row.agent.is_empty()).then(|| row.agent.to_string());
+    let facts = [
+        ("id", Value::from(row.key.to_string())),
+        ("run_id", row.key.run.as_str().into()),
+        ("agent", agent.into()),
+        ("tool", row.tool.as_str().into()),
+        ("kind", row.kind.as_str().into()),
+        ("status", row.status.as_str().into()),
+        ("turn", row.key.turn.0.into()),
+        ("deadline", row.deadline.map(moment).into()),
+        ("created_at", moment(row.asked_at).into()),
+        ("changed_at", moment(row.changed_at).into()),
+        ("answerable", answerable.into()),
+    ];
+    facts.iter().for_each(|(name, value)| view.set(name, value));
+    if let Ok(Some(note)) = decode_question_note(&row.note) {
+        view.set("answer", &note.to_json());
+    }
+    view
+}
+
+/// Follow the inbox.
+///
+/// Each event is a question that was asked, changed or ended, as it is now. `Last-Event-ID` goes on where a stream broke;
+/// without it the stream begins now. Without `Accept: text/event-stream`: the changes since then, and where to go on.
+#[utoipa::path(
+    get, path = "/v1/approvals/events", tag = "approvals", operation_id = "follow_approvals",
+    params(("Last-Event-ID" = Option<String>, Header, pattern = "^([0-9]{1,18}|null)?$", description = "The last number seen")),
+    responses(
+        (status = 200, description = "The changes",
+            content((ApprovalChanges = "application/json"), (String = "text/event-stream"))),
+        Problems,
+    ),
+)]
+pub(super) async fn changes(ask: Ask) -> Answer<Response> {
+    ask.caller.need(Right::ReadApprovals)?;
+    let after = ask.last_event()?.map(QuestionSeq);
+    let begin = ask.app.store.questions_after(&ask.caller.scope, after, CHANGES_AT_ONCE).await?;
+    if ask.wants == Wants::Json {
+        let seen = begin.questions.iter().filter(|row| may_see(row, &ask.caller));
+        let approvals = seen.map(|row| ApprovalView(shown(row, &ask.caller))).collect();
+        return Ok(Json(ApprovalChanges { approvals, seq: begin.seq.0 }).into_response());
+    }
+    let permit = ask.app.streams.open(&ask.caller.name)?;
+    // Whoever went on from somewhere is told what came since, and is no further before.
+    let place = after.unwrap_or(begin.seq);
+    let mut inbox = Inbox {
+        woken: ask.app.store.watch(Topic::Questions),
+        app: Arc::clone(&ask.app),
+        caller: ask.caller.clone(),
+        after: begin.seq,
+        ready: vec![sse::opening_at(place.0)],
+        over: false,
+        _permit: permit,
+    };
+    inbox.tell(&begin.questions);
+    let frames = stream::unfold(inbox, |mut inbox| async move {
+        let frame = inbox.next().await?;
+        Some((frame, inbox))
+    });
+    Ok(sse::response(&ask.app, &ask.caller, frames))
+}
+
+/// Somebody who follows the inbox. Only its place is kept for a slow reader.
+struct Inbox {
+    app: Arc<App>,
+    caller: Caller,
+    after: QuestionSeq,
+    woken: watch::Receiver<u64>,
+    /// The last is the next.
+    ready: Vec<Bytes>,
+    over: bool,
+    _permit: StreamPermit,
+}
+
+impl Inbox {
+    fn tell(&mut self, questions: &[QuestionRow]) {
+        let seen: Vec<&QuestionRow> = questions.iter().filter(|row| may_see(row, &self.caller)).collect();
+        // Questions of one commit share a number: only the last that is told of them may be gone on from.
+        let ends = |index: usize, row: &QuestionRow| seen.get(index + 1).is_none_or(|next| next.seq != row.seq);
+        let frame = |(index, row): (usize, &&QuestionRow)| {
+            sse::event(ends(index, row).then_some(row.seq.0), &shown(row, &self.caller))
+        };
+        let frames: Vec<Bytes> = seen.iter().enumerate().map(frame).collect();
+        let waiting = std::mem::take(&mut self.ready);
+        self.ready = frames.into_iter().rev().chain(waiting).collect();
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.ready.pop() {
+                return Some(frame);
+            }
+            if self.over {
+                return None;
+            }
+            self.woken.borrow_and_update();
+            match self.look().await {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(_) => {
+                    self.over = true;
+                    return Some(sse::comment("the inbox cannot be read; connect again"));
+                }
+            }
+            tokio::select! {
+                () = self.app.stopping.cancelled() => {
+                    self.over = true;
+                    return Some(sse::comment("the server stops; connect again"));
+                }
+                Ok(()) = self.woken.changed() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => return Some(sse::comment("still here")),
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Result<bool, StoreError> {
+        let scope: &Scope = &self.caller.scope;
+        let changes = self.app.store.questions_after(scope, Some(self.after), CHANGES_AT_ONCE).await?;
+        self.after = changes.seq;
+        self.tell(&changes.questions);
+        // The number alone moves with every commit of the database, whoever's it is.
+        Ok(!changes.questions.is_empty())
+    }
+}

@@ -1,0 +1,50 @@
+//! Tasks that nobody gets any more: out of attempts, or lost with a worker. A person is asked about each.
+
+use axum::Json;
+use holdpoint::codec::decode_question;
+use holdpoint::store::{QuestionFilter, QuestionKind, QuestionRow, QuestionStatus};
+use holdpoint_api::{PageQuery, TaskPage, TaskStateName, TaskView, moment};
+
+use holdpoint_core::ToolName;
+
+use crate::params::Ask;
+use crate::refusal::Answer;
+
+const LIST: &str = "tasks-dead";
+
+pub(super) async fn list(ask: &Ask, tool: Option<ToolName>, query: &PageQuery) -> Answer<Json<TaskPage>> {
+    let Ask { app, caller, .. } = ask;
+    let (cursor, limit) = app.page(caller, LIST, query)?;
+    let filter = QuestionFilter {
+        tenant: caller.tenant(),
+        status: QuestionStatus::Pending,
+        kind: Some(QuestionKind::Doubt),
+        tool,
+        cursor,
+        limit,
+        ..QuestionFilter::default()
+    };
+    let page = app.store.questions(&filter).await?;
+    let next = app.next_page(caller, LIST, page.next.as_ref());
+    Ok(Json(TaskPage { tasks: page.questions.iter().map(view).collect(), next }))
+}
+
+fn view(row: &QuestionRow) -> TaskView {
+    let pending = decode_question(&row.body).map(|stored| stored.pending).unwrap_or_default();
+    let doubt = pending.value("doubt");
+    let attempts = doubt["attempt"].as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
+    TaskView {
+        id: row.key.to_string(),
+        run_id: row.key.run.as_str().to_owned(),
+        agent: (!row.agent.is_empty()).then(|| row.agent.to_string()),
+        tool: row.tool.as_str().to_owned(),
+        state: TaskStateName::Dead,
+        worker: doubt["worker"].as_str().map(str::to_owned),
+        attempts,
+        attempts_max: attempts,
+        leased_until: None,
+        available_at: None,
+        deadline: row.deadline.map(moment),
+        created_at: moment(row.asked_at),
+    }
+}
