@@ -5,13 +5,8 @@ mod seal;
 mod verify;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use holdpoint::store::{Store, StoreError};
-use holdpoint::{MigrateStore, StoreOptions, open_store_with};
-
-use crate::problem;
 
 /// Prove that the audit log is as it was written, seal it, or export it.
 ///
@@ -38,16 +33,6 @@ pub(crate) async fn run(args: AuditArgs) -> ExitCode {
         AuditCommand::Export(args) => export::run(args).await,
         AuditCommand::Seal(args) => seal::run(args).await,
     }
-}
-
-/// Opens what is there. A database that is made anew, or changed by being opened, would prove nothing.
-async fn open(url: &str) -> Result<Arc<dyn Store>, ExitCode> {
-    if url == "memory" {
-        return Err(problem::needs_a_lasting_store());
-    }
-    let as_it_is = StoreOptions { migrate: MigrateStore::Refuse, ..StoreOptions::default() };
-    let opened: Result<_, StoreError> = open_store_with(url, as_it_is).await;
-    opened.map_err(|error| problem::cannot_open(&error))
 }
 
 /// As in `1 run` and `2 runs`.

@@ -1,14 +1,33 @@
 //! The `holdpoint` command: the only place where parts are chosen, and the only one that prints.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod approvals_command;
+mod assemble;
 mod audit_command;
+mod check_command;
+mod columns;
+mod config;
+mod desk;
 mod duration;
+mod init_command;
+mod key_file;
+mod log;
 mod migrate_command;
+mod openapi_command;
+mod person;
 mod policy_command;
 mod problem;
 mod prune_command;
+mod run_command;
+mod runs_command;
 mod sample;
+mod serve_command;
+mod setup;
+mod signals;
+mod stores;
 mod test_command;
+mod tools_command;
+mod visible;
 mod worker_command;
 
 use std::process::ExitCode;
@@ -24,15 +43,18 @@ struct Arguments {
 }
 
 const EXAMPLES: &str = "\
-Without a command, a sample agent runs in the terminal and asks before it pays money back.
+Without a command it is `holdpoint serve`: with `holdpoint.toml` of this folder, or with a sample agent that needs neither a
+key nor a network.
 
 Examples:
-  holdpoint                                       meet the sample agent
+  holdpoint                                       start the server
+  holdpoint run --agent sample                    meet the sample agent in the terminal
+  holdpoint init support                          write a configuration of your own
+  holdpoint check                                 whether it can be used
+  holdpoint approvals list                        what waits for a person
+  holdpoint runs list                             what happened
   holdpoint test scenarios                        check every scenario of a folder
-  holdpoint test a.yaml --store sqlite:test.db    the same on a durable store
-  holdpoint worker --store sqlite:holdpoint.db    do deferred tool calls
   holdpoint policy check policy.toml              what a policy says, and its own examples
-  holdpoint prune --store sqlite:holdpoint.db --older-than 30d
   holdpoint audit verify --store sqlite:holdpoint.db
 
 Exit codes: 0 it worked, 1 it failed, 2 bad usage, bad configuration, or a store that cannot be opened.";
@@ -40,30 +62,53 @@ Exit codes: 0 it worked, 1 it failed, 2 bad usage, bad configuration, or a store
 // What each command does is said at its arguments, where the help takes it from.
 #[derive(Debug, Subcommand)]
 enum Command {
-    Test(test_command::TestArgs),
+    Serve(serve_command::ServeArgs),
     Worker(worker_command::WorkerArgs),
-    Migrate(migrate_command::MigrateArgs),
-    Prune(prune_command::PruneArgs),
-    Audit(audit_command::AuditArgs),
+    Run(run_command::RunArgs),
+    Approvals(approvals_command::ApprovalsArgs),
+    Runs(runs_command::RunsArgs),
+    Init(init_command::InitArgs),
+    Check(check_command::CheckArgs),
+    Tools(tools_command::ToolsArgs),
+    Test(test_command::TestArgs),
     Policy(policy_command::PolicyArgs),
+    Audit(audit_command::AuditArgs),
+    Prune(prune_command::PruneArgs),
+    Migrate(migrate_command::MigrateArgs),
+    Openapi(openapi_command::OpenapiArgs),
 }
+
+/// How long threads are waited for at the end.
+const END_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.command {
-        Some(Command::Test(args)) => test_command::run(args),
-        Some(Command::Worker(args)) => waiting_for(worker_command::run(args)),
-        Some(Command::Migrate(args)) => waiting_for(migrate_command::run(args)),
-        Some(Command::Prune(args)) => waiting_for(prune_command::run(args)),
-        Some(Command::Audit(args)) => waiting_for(audit_command::run(args)),
-        Some(Command::Policy(args)) => policy_command::run(args),
-        None => sample::run(),
+    match arguments.command.unwrap_or_else(|| Command::Serve(serve_command::ServeArgs::default())) {
+        Command::Serve(args) => waiting_for(serve_command::run(args)),
+        Command::Worker(args) => waiting_for(worker_command::run(args)),
+        Command::Run(args) => waiting_for(run_command::run(args)),
+        Command::Approvals(args) => waiting_for(approvals_command::run(args)),
+        Command::Runs(args) => waiting_for(runs_command::run(args)),
+        Command::Init(args) => init_command::run(&args),
+        Command::Check(args) => check_command::run(&args),
+        Command::Tools(args) => waiting_for(tools_command::run(args)),
+        Command::Test(args) => test_command::run(args),
+        Command::Policy(args) => policy_command::run(args),
+        Command::Audit(args) => waiting_for(audit_command::run(args)),
+        Command::Prune(args) => waiting_for(prune_command::run(args)),
+        Command::Migrate(args) => waiting_for(migrate_command::run(args)),
+        Command::Openapi(args) => openapi_command::run(&args),
     }
 }
 
 fn waiting_for(command: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(command),
+        Ok(runtime) => {
+            let code = runtime.block_on(command);
+            // What hangs in a thread, such as a lookup of a name, must not hold up the end.
+            runtime.shutdown_timeout(END_TIMEOUT);
+            code
+        }
         Err(error) => {
             eprintln!("error: no runtime could be started: {error}");
             ExitCode::FAILURE

@@ -9,18 +9,18 @@ use holdpoint::{MigrateStore, StoreOptions, open_store_with};
 use serde_json::json;
 
 use crate::problem;
+use crate::stores::StoreArgs;
 
 /// Bring the schema of a database up to date.
 ///
-/// Every command does this by itself when it opens a store. Use it where it should happen at a moment of your choice:
+/// `serve`, `worker` and `run` do this by themselves when they open a store; what only looks refuses an older one. Use it where it should happen at a moment of your choice:
 /// before new servers start, and with a user who may change tables. It happens under a lock, so that it is done once
 /// whoever else begins, and only forward.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct MigrateArgs {
-    /// Which database: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
-    #[arg(long, value_name = "URL")]
-    store: String,
+    #[command(flatten)]
+    store: StoreArgs,
     /// One JSON object.
     #[arg(long)]
     json: bool,
@@ -28,20 +28,18 @@ pub(crate) struct MigrateArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  holdpoint migrate
   holdpoint migrate --store sqlite:holdpoint.db
   holdpoint migrate --store postgres://owner@db/holdpoint --json";
 
 /// 0 when the schema is up to date, 1 when bringing it there failed, 2 when the store could not be opened.
 pub(crate) async fn run(args: MigrateArgs) -> ExitCode {
-    if args.store == "memory" {
-        return problem::needs_a_lasting_store();
-    }
-    match migrate(&args.store).await {
+    match migrate(&args).await {
         Ok(change) => {
             say(change, &args);
             ExitCode::SUCCESS
         }
-        Err(error) => problem::cannot_open(&error),
+        Err(code) => code,
     }
 }
 
@@ -61,19 +59,24 @@ enum Change {
     },
 }
 
-async fn migrate(url: &str) -> Result<Change, StoreError> {
+async fn migrate(args: &MigrateArgs) -> Result<Change, ExitCode> {
+    let url = args.store.url()?;
     let look = StoreOptions { migrate: MigrateStore::Refuse, ..StoreOptions::default() };
-    let change = match open_store_with(url, look).await {
+    let change = match open_store_with(&url, look).await {
         Ok(_) => return Ok(Change::None),
         Err(StoreError::Fault { fault: StoreFault::SchemaOlder { found, known }, .. }) => {
             Change::Brought { from: found, to: known }
         }
         // A file that is not there is made. Where that cannot be, opening says so.
         Err(StoreError::Fault { fault: StoreFault::Missing, .. }) => Change::Made,
-        Err(error) => return Err(error),
+        Err(error) => return Err(problem::cannot_open(&error)),
     };
-    open_store_with(url, StoreOptions::default()).await?;
-    Ok(change)
+    match open_store_with(&url, StoreOptions::default()).await {
+        Ok(_) => Ok(change),
+        // It could be opened a moment ago: what failed is the change.
+        Err(error) if matches!(change, Change::Brought { .. }) => Err(problem::failed(&error)),
+        Err(error) => Err(problem::cannot_open(&error)),
+    }
 }
 
 fn say(change: Change, args: &MigrateArgs) {

@@ -3,7 +3,10 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use holdpoint::Code;
 use holdpoint::store::StoreError;
+
+use crate::config::ConfigError;
 
 /// Bad usage, or a configuration with which nothing can begin.
 pub(crate) const BAD_USAGE: u8 = 2;
@@ -37,6 +40,33 @@ fn tell(error: &StoreError) {
     if let Some(hint) = error.hint() {
         eprintln!("hint: {hint}");
     }
+}
+
+/// Says what is wrong with a configuration. Nothing was begun.
+pub(crate) fn config(error: &ConfigError) -> ExitCode {
+    eprint!("{}", told_config(error));
+    ExitCode::from(BAD_USAGE)
+}
+
+/// A code to search for, a sentence with its place, and what to do next.
+pub(crate) fn told_config(error: &ConfigError) -> String {
+    let hint = error.hint.as_ref().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+    format!("error[{}]: {error}\n{hint}", Code::InvalidConfig.as_str())
+}
+
+/// Says that something is not there, or cannot be done as it is.
+pub(crate) fn failure(message: &str, hint: Option<&str>) -> ExitCode {
+    eprintln!("error: {message}");
+    if let Some(hint) = hint {
+        eprintln!("hint: {hint}");
+    }
+    ExitCode::FAILURE
+}
+
+/// Says why a run could not be done what was asked.
+pub(crate) fn rejected(error: &holdpoint::Error) -> ExitCode {
+    eprintln!("error[{}]: {error}", error.code().as_str());
+    ExitCode::FAILURE
 }
 
 /// Says why something could not begin as it was asked for.

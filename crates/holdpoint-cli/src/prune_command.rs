@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use holdpoint::Status;
 use holdpoint::store::{LIST_LIMIT_MAX, PRUNE_LIMIT_MAX, PruneRequest, RunFilter, Store, StoreError};
-use holdpoint::{Status, open_store};
 use holdpoint_core::Timestamp;
 use serde_json::json;
 
+use crate::stores::StoreArgs;
 use crate::{duration, problem};
 
 /// Remove runs that are over and that nobody needs any more.
@@ -19,9 +20,8 @@ use crate::{duration, problem};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PruneArgs {
-    /// Where the runs are: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
-    #[arg(long, value_name = "URL")]
-    store: String,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Only runs that moved last before so long: a whole number and `s`, `m`, `h` or `d`.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_ms)]
     older_than: u64,
@@ -38,18 +38,16 @@ pub(crate) struct PruneArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  holdpoint prune --older-than 30d
   holdpoint prune --store sqlite:holdpoint.db --older-than 30d --dry-run
   holdpoint prune --store sqlite:holdpoint.db --older-than 30d
   holdpoint prune --store postgres://app@db/holdpoint --older-than 12h --tenant acme --json";
 
 /// 0 when it is done, 1 when the store failed on the way, 2 when it could not be opened.
 pub(crate) async fn run(args: PruneArgs) -> ExitCode {
-    if args.store == "memory" {
-        return problem::needs_a_lasting_store();
-    }
-    let store = match open_store(&args.store).await {
+    let store = match args.store.open().await {
         Ok(store) => store,
-        Err(error) => return problem::cannot_open(&error),
+        Err(code) => return code,
     };
     let chosen = Chosen { before: before(store.now(), args.older_than), tenant: args.tenant.as_deref().map(Arc::from) };
     let counted = if args.dry_run { count(&*store, &chosen).await } else { remove(&*store, &chosen).await };

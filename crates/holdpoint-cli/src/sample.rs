@@ -1,17 +1,16 @@
-//! The sample agent in the terminal: no key, no network, a run, a question and a result within a minute.
+//! The sample agent: no key, no network, a run, a question and a result within a minute.
 
-use std::io::{self, BufRead, Write};
-use std::process::ExitCode;
 use std::sync::Arc;
 
-use holdpoint::blocking;
-use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::policy::Rules;
-use holdpoint::store::{MemoryStore, Store};
-use holdpoint::tools::{ToolCall, tool};
-use holdpoint::{Agent, Decisions, Pending, RunResult, StreamEvent};
+use holdpoint::Agent;
+use holdpoint::model::ScriptedReply;
+use holdpoint::policy::{Rules, RulesFile};
+use holdpoint::tools::{Tool, ToolCall, ToolDefinition, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use crate::assemble::{Ready, Shared};
+use crate::config::{ConfigError, Script};
 
 /// The policy of the sample: reading is free, money needs a person.
 const POLICY: &str = r#"
@@ -35,6 +34,8 @@ decide = "allow"
 
 /// The sample agent's name, as its runs carry it.
 pub(crate) const NAME: &str = "sample";
+/// What a customer might say to it.
+pub(crate) const INPUT: &str = "My kettle from order A-42 arrived broken. I want my money back.";
 
 #[derive(Deserialize, JsonSchema)]
 struct Order {
@@ -50,113 +51,56 @@ struct Refund {
     amount: u32,
 }
 
-/// Runs the sample.
-pub(crate) fn run() -> ExitCode {
-    match converse() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+/// The sample agent, with its runs in this store.
+pub(crate) fn ready(shared: &Shared) -> Result<Ready, ConfigError> {
+    build(shared).map_err(|error| ConfigError {
+        file: "the sample agent".to_owned(),
+        place: None,
+        message: format!("{error:#}"),
+        hint: None,
+    })
 }
 
-/// The sample agent, with its runs in this store.
-pub(crate) fn agent(store: Arc<dyn Store>) -> anyhow::Result<Agent> {
-    let script = vec![
+fn build(shared: &Shared) -> anyhow::Result<Ready> {
+    let rules = Arc::new(RulesFile::from(Rules::parse(POLICY, "the sample's policy")?));
+    let tools = tools();
+    let definitions = tools.iter().map(|tool| Arc::new(ToolDefinition::clone(tool.definition()))).collect();
+    let mut builder = Agent::builder()
+        .name(NAME)
+        .system_prompt("You help customers with their orders.")
+        .model(script())
+        .tools(tools)
+        .shared_policy(Some(Arc::clone(&rules) as _))
+        .store(Arc::clone(&shared.store));
+    if let Some(key) = &shared.receipt_key {
+        builder = builder.receipt_key(key.clone());
+    }
+    let description = "Looks orders up, and pays back; above 100 only if a person says so. Its model is scripted.";
+    Ok(Ready {
+        name: NAME.to_owned(),
+        description: Some(description.to_owned()),
+        agent: builder.build()?,
+        rules: Some(rules),
+        tools: definitions,
+    })
+}
+
+fn script() -> Script {
+    let replies = vec![
         ScriptedReply::call("look", "find_order", r#"{"order": "A-42"}"#).costing(210, 18),
         ScriptedReply::call("pay", "refund", r#"{"order": "A-42", "amount": 180}"#).costing(260, 21),
         ScriptedReply::text("I have looked into order A-42 and told you what happened.").costing(310, 24),
     ];
-    Ok(Agent::builder()
-        .name(NAME)
-        .system_prompt("You help customers with their orders.")
-        .model(ScriptedModel::new(script).named("scripted:sample"))
-        .tool(tool("find_order", "Looks an order up", async |order: Order| {
-            format!("order {}: 1 kettle, 180, delivered broken", order.order)
-        }))
-        .tool(tool("refund", "Pays money back", async |refund: Refund, call: ToolCall| {
-            format!(
-                "paid {} back for {} (receipt {})",
-                refund.amount,
-                refund.order,
-                &call.idempotency_key().as_str()[..8]
-            )
-        }))
-        .policy(Rules::parse(POLICY, "the sample's policy")?)
-        .store(store)
-        .build()?)
+    Script::new("scripted:sample", replies)
 }
 
-fn converse() -> anyhow::Result<()> {
-    let agent = blocking::Agent::new(agent(Arc::new(MemoryStore::new()))?)?;
-    println!("Holdpoint's sample agent. It may look orders up; above 100 it pays back only if you say so.\n");
-    println!("you:   My kettle from order A-42 arrived broken. I want my money back.");
-    let mut result = agent.chat_stream("My kettle from order A-42 arrived broken. I want my money back.", show)?;
-    while result.is_awaiting_confirmation() {
-        let Some(decisions) = ask(&result)? else {
-            println!("\nNobody answered: the run stays paused. Start again and answer `y` or `n`.");
-            return Ok(());
-        };
-        result = agent.resume(&result, decisions)?;
-        show_results(&result);
-    }
-    println!("agent: {}", result.text().unwrap_or_default());
-    let usage = result.usage();
-    println!(
-        "\n{} turns, {} model calls, {} tool executions, {} tokens; stopped with `{}`.",
-        result.turns(),
-        result.model_calls(),
-        result.tool_executions(),
-        usage.total(),
-        result.stop_reason().map_or_else(|| "nothing".to_owned(), |stop| stop.to_string())
-    );
-    println!("Next: read README.md, or run `holdpoint test scenarios`.");
-    Ok(())
-}
-
-fn show(event: StreamEvent) {
-    let json = event.to_json();
-    match event.name() {
-        "tool_started" => println!("tool:  {} starts", json["tool"].as_str().unwrap_or("a tool")),
-        "tool_ended" => println!("tool:  {} ended", json["tool"].as_str().unwrap_or("a tool")),
-        _ => {}
-    }
-}
-
-fn show_results(result: &RunResult) {
-    for message in result.new_messages() {
-        if message.role() == holdpoint::Role::Tool {
-            println!("tool:  {}", message.text());
-        }
-    }
-}
-
-/// Asks about each pending call. `None` when the input ended.
-fn ask(paused: &RunResult) -> anyhow::Result<Option<Decisions>> {
-    let mut decisions = Decisions::new().by("you");
-    for question in paused.pending_confirmations() {
-        show_question(&question);
-        loop {
-            print!("       Let it run? [y/n] ");
-            io::stdout().flush()?;
-            let mut line = String::new();
-            if io::stdin().lock().read_line(&mut line)? == 0 {
-                return Ok(None);
-            }
-            match line.trim() {
-                "y" | "yes" => decisions = decisions.allow(question.id.clone()),
-                "n" | "no" => decisions = decisions.deny(question.id.clone(), "the person at the terminal said no"),
-                _ => continue,
-            }
-            break;
-        }
-    }
-    Ok(Some(decisions))
-}
-
-fn show_question(question: &Pending) {
-    println!("\nasks:  {} {}", question.tool, question.arguments.expose());
-    println!("       why: {}", question.reason.as_deref().unwrap_or("the policy wants a person to decide"));
-    println!("       digest: {}", question.digest());
+fn tools() -> Vec<Arc<dyn Tool>> {
+    let find = tool("find_order", "Looks an order up", async |order: Order| {
+        format!("order {}: 1 kettle, 180, delivered broken", order.order)
+    });
+    let refund = tool("refund", "Pays money back", async |refund: Refund, call: ToolCall| {
+        let key = &call.idempotency_key().as_str()[..8];
+        format!("paid {} back for {} (receipt {key})", refund.amount, refund.order)
+    });
+    vec![Arc::new(find), Arc::new(refund)]
 }

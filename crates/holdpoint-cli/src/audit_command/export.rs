@@ -11,7 +11,7 @@ use holdpoint_core::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::open;
+use crate::stores::StoreArgs;
 use crate::{duration, problem};
 
 /// The version of the lines.
@@ -23,9 +23,8 @@ const VERSION: u32 = 1;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ExportArgs {
-    /// Where the runs are: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
-    #[arg(long, value_name = "URL")]
-    store: String,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Only the audit log of this tenant.
     #[arg(long)]
     tenant: Option<String>,
@@ -39,6 +38,7 @@ pub(super) struct ExportArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  holdpoint audit export > audit.jsonl
   holdpoint audit export --store sqlite:holdpoint.db > audit.jsonl
   holdpoint audit export --store sqlite:holdpoint.db --tenant acme --since 24h
   holdpoint audit export --store postgres://app@db/holdpoint --run RUN | jq '.body.entries[]'
@@ -73,7 +73,7 @@ impl Since {
 }
 
 pub(super) async fn run(args: ExportArgs) -> ExitCode {
-    let store = match open(&args.store).await {
+    let store = match args.store.open().await {
         Ok(store) => store,
         Err(code) => return code,
     };

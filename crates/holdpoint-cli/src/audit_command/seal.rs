@@ -8,8 +8,9 @@ use clap::Args;
 use holdpoint::store::{Seal, SealMark, Store, StoreError};
 use serde_json::json;
 
-use super::{counted, open};
+use super::counted;
 use crate::problem;
+use crate::stores::StoreArgs;
 
 /// Seal the runs of each tenant that moved since its last seal.
 ///
@@ -18,9 +19,8 @@ use crate::problem;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SealArgs {
-    /// Where the runs are: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
-    #[arg(long, value_name = "URL")]
-    store: String,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Only runs of this tenant.
     #[arg(long)]
     tenant: Option<String>,
@@ -31,13 +31,14 @@ pub(super) struct SealArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  holdpoint audit seal
   holdpoint audit seal --store sqlite:holdpoint.db
   holdpoint audit seal --store postgres://app@db/holdpoint --tenant acme --json
 
 What it prints last of a tenant is what `audit verify --expect` takes.";
 
 pub(super) async fn run(args: SealArgs) -> ExitCode {
-    let store = match open(&args.store).await {
+    let store = match args.store.open().await {
         Ok(store) => store,
         Err(code) => return code,
     };

@@ -9,8 +9,9 @@ use holdpoint::store::audit::{Finding, Verified, VerifyProgress, VerifyRequest, 
 use holdpoint::store::{AuditScope, SealMark};
 use serde_json::{Value, json};
 
-use super::{counted, open};
+use super::counted;
 use crate::problem;
+use crate::stores::StoreArgs;
 
 /// Check that the audit log is as it was written, and name what is not.
 ///
@@ -22,9 +23,8 @@ use crate::problem;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct VerifyArgs {
-    /// Where the runs are: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
-    #[arg(long, value_name = "URL")]
-    store: String,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Only the audit log of this tenant.
     #[arg(long)]
     tenant: Option<String>,
@@ -38,6 +38,7 @@ pub(super) struct VerifyArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  holdpoint audit verify
   holdpoint audit verify --store sqlite:holdpoint.db
   holdpoint audit verify --store postgres://app@db/holdpoint --tenant acme --json
   holdpoint audit verify --store sqlite:holdpoint.db --expect acme=12:HASH --expect 7:HASH
@@ -47,7 +48,7 @@ A seal of runs without a tenant is written NUMBER:HASH.
 Exit codes: 0 everything is as it was written, 1 something is not, or the store failed, 2 it could not be opened.";
 
 pub(super) async fn run(args: VerifyArgs) -> ExitCode {
-    let store = match open(&args.store).await {
+    let store = match args.store.open().await {
         Ok(store) => store,
         Err(code) => return code,
     };

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use holdpoint::store::{LIST_LIMIT_MAX, RunFilter, Store};
-use holdpoint::{Error, RecordedRuns, open_store};
+use holdpoint::{Error, RecordedRuns};
 use holdpoint_core::{Decision, Timestamp};
 use holdpoint_policy::{Change, Decide, PolicyError, Rules, RulesFile, replay};
 use serde_json::json;
 
+use crate::stores::StoreArgs;
 use crate::{duration, problem};
 
 /// Decide recorded calls again with another policy, and show which decisions change.
@@ -26,9 +27,8 @@ pub(super) struct ReplayArgs {
     /// The policy file to try. With `mode = "log_only"`, the rules of the file itself are tried.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where the runs are: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
-    #[arg(long, value_name = "URL")]
-    store: String,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Only decisions since then: so long ago, as in `30d`, or a moment, as in `2026-01-31T12:00:00Z`.
     #[arg(long, value_name = "DURATION|TIME", value_parser = Since::parse)]
     since: Option<Since>,
@@ -45,6 +45,7 @@ pub(super) struct ReplayArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  holdpoint policy replay new.toml --since 30d
   holdpoint policy replay new.toml --store sqlite:holdpoint.db
   holdpoint policy replay new.toml --store sqlite:holdpoint.db --since 30d --tenant acme
   holdpoint policy replay new.toml --store postgres://app@db/holdpoint --since 2026-01-31T12:00:00Z --json
@@ -86,12 +87,9 @@ pub(super) async fn run(args: ReplayArgs) -> ExitCode {
         Ok(file) => file,
         Err(error) => return super::not_a_policy(&error),
     };
-    if args.store == "memory" {
-        return problem::needs_a_lasting_store();
-    }
-    let store = match open_store(&args.store).await {
+    let store = match args.store.open().await {
         Ok(store) => store,
-        Err(error) => return problem::cannot_open(&error),
+        Err(code) => return code,
     };
     match replay_all(file.written(), store, &args).await {
         Ok(totals) => {

@@ -16,8 +16,33 @@ fn without_ids(text: &str) -> String {
 #[test]
 fn help_teaches_by_example() {
     snapshot("help", &said(&["--help"], ""));
-    for command in ["test", "worker", "migrate", "prune"] {
-        snapshot(&format!("help_{command}"), &said(&[command, "--help"], ""));
+    for command in [
+        "serve",
+        "worker",
+        "run",
+        "approvals",
+        "approvals list",
+        "approvals show",
+        "approvals allow",
+        "approvals deny",
+        "runs",
+        "runs list",
+        "runs show",
+        "runs tail",
+        "runs cancel",
+        "runs export",
+        "init",
+        "check",
+        "tools",
+        "test",
+        "migrate",
+        "prune",
+        "openapi",
+    ] {
+        let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let help = said(&arguments, "");
+        assert!(help.contains("Examples:\n  holdpoint "), "`{command}` has no example");
+        snapshot(&format!("help_{}", command.replace(' ', "_")), &help);
     }
 }
 
@@ -29,9 +54,21 @@ fn a_command_that_is_not_there_is_bad_usage() {
 
 #[test]
 fn the_sample_agent_asks_and_obeys() {
-    snapshot("sample_yes", &without_ids(&said(&[], "maybe\ny\n")));
-    snapshot("sample_no", &said(&[], "n\n"));
-    snapshot("sample_nobody", &said(&[], ""));
+    let run = ["run", "--agent", "sample"];
+    snapshot("sample_yes", &without_ids(&said(&run, "maybe\ny\n")));
+    snapshot("sample_no", &said(&run, "n\n"));
+    snapshot("sample_all", &without_ids(&said(&["run", "--yes"], "")));
+    let nobody = said(&run, "");
+    let id = nobody.split("the run ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+    snapshot("sample_nobody", &nobody.replace(id, "RUN"));
+}
+
+#[test]
+fn a_run_that_cannot_begin_is_bad_usage() {
+    snapshot("run_no_agent", &said(&["run", "--agent", "suport", "hello"], ""));
+    snapshot("run_context", &said(&["run", "--context", "user_id=7"], ""));
+    let both = said(&["run", "--yes", "--ask"], "");
+    assert!(both.starts_with("exit 2\n"), "{both}");
 }
 
 #[test]

@@ -4,5 +4,9 @@
 mod audit;
 mod cli;
 mod common;
+mod config;
+mod http_examples;
+mod machines;
 mod policy;
+mod serve;
 mod stores;

@@ -1,5 +1,10 @@
 //! Runs the binary and compares what it says.
 
+#![allow(dead_code, reason = "each file of tests uses a part of it")]
+
+pub(crate) mod http;
+pub(crate) mod server;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,0 +1,90 @@
+//! `holdpoint approvals allow` and `deny`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use holdpoint::codec::Shown;
+use holdpoint_core::Digest;
+
+use super::show::shown;
+use crate::desk::{Desk, DeskArgs, Said, text};
+use crate::person::PersonArgs;
+use crate::{problem, visible};
+
+/// Let a call run, exactly as it is shown.
+///
+/// The answer is bound to the digest of what this command shows before it answers; with `--digest`, to what you saw
+/// earlier. The agent must be in the configuration: its policy is asked again.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = ALLOW_EXAMPLES)]
+pub(super) struct AllowArgs {
+    /// The approval.
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    desk: DeskArgs,
+    #[command(flatten)]
+    person: PersonArgs,
+    /// The digest of what you saw: refused if it would run with anything else.
+    #[arg(long, value_name = "DIGEST")]
+    digest: Option<String>,
+    /// Why: the audit log and the list of approvals keep it.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+const ALLOW_EXAMPLES: &str = "\
+Examples:
+  holdpoint approvals allow 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0
+  holdpoint approvals allow 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0 --as ana --role finance";
+
+/// Refuse a call. The model is told the reason, and the run goes on without it.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = DENY_EXAMPLES)]
+pub(super) struct DenyArgs {
+    /// The approval.
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    desk: DeskArgs,
+    #[command(flatten)]
+    person: PersonArgs,
+    /// Why: the model and the audit log get it.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+const DENY_EXAMPLES: &str = "\
+Examples:
+  holdpoint approvals deny 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0 --reason \"not this order\"";
+
+pub(super) async fn allow(args: &AllowArgs) -> Result<(), ExitCode> {
+    let desk = args.desk.open().await?;
+    let question = asked(&*desk, &args.id).await?;
+    let digest = args.digest.clone().unwrap_or_else(|| text(&question, "digest"));
+    if Digest::parse(&digest).is_none() {
+        problem::failure("that is not a digest", Some("`holdpoint approvals show` has it: 64 hexadecimal digits"));
+        return Err(ExitCode::from(problem::BAD_USAGE));
+    }
+    desk.answer(&question, &Said::Allow { digest, reason: args.reason.clone() }, &args.person).await?;
+    eprintln!("allowed");
+    Ok(())
+}
+
+pub(super) async fn deny(args: &DenyArgs) -> Result<(), ExitCode> {
+    let desk = args.desk.open().await?;
+    let question = asked(&*desk, &args.id).await?;
+    desk.answer(&question, &Said::Deny { reason: args.reason.clone() }, &args.person).await?;
+    eprintln!("denied");
+    Ok(())
+}
+
+/// The question, which is shown before it is answered.
+async fn asked(desk: &dyn Desk, id: &str) -> Result<Shown, ExitCode> {
+    let question = desk.question(id).await?;
+    eprint!("{}", shown(&question));
+    match &*text(&question, "status") {
+        "pending" => Ok(question),
+        other => Err(problem::failure(&format!("nothing to answer: it is {}", visible::line(other)), None)),
+    }
+}

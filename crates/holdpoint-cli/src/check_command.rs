@@ -1,0 +1,235 @@
+//! `holdpoint check`: everything about a configuration that can be checked without a network.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use holdpoint::policy::RulesFile;
+use holdpoint_endpoints::Surroundings;
+use holdpoint_testkit::{RunOptions, StoreChoice, Summary, run_each};
+use serde_json::json;
+
+use crate::assemble::{Kit, local_tools};
+use crate::config::{AgentTable, Choice, Config, ConfigError, FILE, SecretPlace};
+use crate::problem::{self, BAD_USAGE};
+
+/// Check a configuration without starting anything.
+///
+/// That is: keys, values, tools and their schemas, policies and their own examples, hooks, scripted models, skills, and the
+/// scenarios beside it. Nothing is reached over a network and no program is started. Secrets that are not there are warnings: they may be set
+/// where it will run.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckArgs {
+    /// The configuration.
+    #[arg(long, value_name = "FILE", default_value = FILE)]
+    config: PathBuf,
+    /// Scenario files or folders; the folder `scenarios` beside the configuration if absent and there.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    scenarios: Vec<PathBuf>,
+    /// Warnings count as errors.
+    #[arg(long)]
+    strict: bool,
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  holdpoint check
+  holdpoint check --config prod/holdpoint.toml --strict
+  holdpoint check --scenarios scenarios more/refund.yaml --json
+
+Exit codes: 0 it can be used, 1 a scenario failed, or there is a warning and --strict; 2 it cannot be used.";
+
+/// What was found.
+#[derive(Default)]
+struct Findings {
+    agents: usize,
+    tools: usize,
+    policies: usize,
+    warnings: Vec<String>,
+    error: Option<ConfigError>,
+    scenarios: Option<Summary>,
+}
+
+/// 0 when it can be used, 1 when a scenario fails, 2 when it cannot be used.
+pub(crate) fn run(args: &CheckArgs) -> ExitCode {
+    let mut findings = Findings::default();
+    if let Err(error) = examine(args, &mut findings) {
+        findings.error = Some(error);
+    } else {
+        scenarios(args, &mut findings);
+    }
+    let code = findings.exit_code(args.strict);
+    findings.tell(args);
+    code
+}
+
+fn examine(args: &CheckArgs, findings: &mut Findings) -> Result<(), ConfigError> {
+    let config = Config::load(&args.config)?;
+    for token in &config.tokens {
+        if let Err(missing) = token.secret.value.open() {
+            findings.warnings.push(format!("the token `{}` has no secret yet: {missing}", token.name.value));
+        }
+    }
+    for agent in &config.agents {
+        examine_agent(&config, agent, findings)?;
+        findings.agents += 1;
+    }
+    Ok(())
+}
+
+fn examine_agent(config: &Config, agent: &AgentTable, findings: &mut Findings) -> Result<(), ConfigError> {
+    let unset: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let noted = Arc::clone(&unset);
+    let surroundings = Surroundings::default().with_folder(&config.source.folder).with_environment(move |name| {
+        std::env::var(name).ok().or_else(|| {
+            noted.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+            // Any text will do: nothing is sent.
+            Some("unset".to_owned())
+        })
+    });
+    let tools = local_tools(&config.source, agent, &surroundings)?;
+    findings.tools += tools.len();
+    let kit = Kit::new(&config.source, agent, tools)?;
+    check_policy(config, agent, (&kit, findings))?;
+    let name = &agent.name.value;
+    for variable in unset.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        findings.warnings.push(format!("a tool of `{name}` wants the variable `{variable}`, which is not set"));
+    }
+    for server in &agent.mcp {
+        let missing = server.missing_secrets().into_iter();
+        let warn = |why| format!("the MCP server `{}` of `{name}` has no secret yet: {why}", server.name.value);
+        findings.warnings.extend(missing.map(warn));
+    }
+    check_model(config, agent, findings)
+}
+
+fn check_policy(
+    config: &Config,
+    agent: &AgentTable,
+    (kit, findings): (&Kit, &mut Findings),
+) -> Result<(), ConfigError> {
+    let name = &agent.name.value;
+    let Some(rules) = &kit.rules else {
+        findings.warnings.push(format!("the agent `{name}` has no `policy`: everything is denied"));
+        return Ok(());
+    };
+    findings.policies += 1;
+    let covered = |rules: &RulesFile| rules.written().warnings();
+    findings.warnings.extend(covered(rules).iter().map(ToString::to_string));
+    if agent.mcp.is_empty() {
+        return kit.check_policy(&config.source, agent);
+    }
+    findings.warnings.push(format!(
+        "the tools of the MCP servers of `{name}` are not known here: that its policy names tools which are there is not checked"
+    ));
+    Ok(())
+}
+
+fn check_model(config: &Config, agent: &AgentTable, findings: &mut Findings) -> Result<(), ConfigError> {
+    let opened = agent.model.open(&config.source).map(drop);
+    match (&agent.model.choice.value, opened) {
+        (_, Ok(())) => Ok(()),
+        (Choice::Scripted(_), Err(error)) => Err(error),
+        (Choice::Provider { key, .. }, Err(error)) => {
+            // A key that is not here may be where it will run; anything else is wrong everywhere.
+            let absent = match key {
+                Some(key) => SecretPlace::open(key).is_err(),
+                None => error.message.contains("needs an API key"),
+            };
+            if !absent {
+                return Err(error);
+            }
+            let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            findings
+                .warnings
+                .push(format!("the model of `{}` has no key yet: {}{hint}", agent.name.value, error.message));
+            Ok(())
+        }
+    }
+}
+
+fn scenarios(args: &CheckArgs, findings: &mut Findings) {
+    let beside = args.config.parent().unwrap_or(Path::new("")).join("scenarios");
+    let paths = match args.scenarios.as_slice() {
+        [] if beside.is_dir() => vec![beside],
+        [] => return,
+        given => given.to_vec(),
+    };
+    let Ok(store) = StoreChoice::parse("memory") else { return };
+    let options = RunOptions { store, jobs: std::num::NonZeroUsize::MIN };
+    let mut told = |report: &holdpoint_testkit::Report| {
+        if !args.json {
+            let _ = writeln!(io::stdout(), "{report}");
+        }
+    };
+    findings.scenarios = Some(Summary::of(&run_each(&paths, &options, &mut told)));
+}
+
+impl Findings {
+    fn exit_code(&self, strict: bool) -> ExitCode {
+        let scenarios = self.scenarios.as_ref().map_or(0, |summary| summary.exit_code());
+        match (&self.error, scenarios) {
+            (Some(_), _) => ExitCode::from(BAD_USAGE),
+            (None, 0) if strict && !self.warnings.is_empty() => ExitCode::FAILURE,
+            (None, code) => ExitCode::from(code),
+        }
+    }
+
+    fn tell(&self, args: &CheckArgs) {
+        if args.json {
+            let _ = writeln!(io::stdout(), "{}", self.to_json(&args.config));
+            return;
+        }
+        for warning in &self.warnings {
+            eprintln!("warning: {warning}");
+        }
+        match &self.error {
+            Some(error) => eprint!("{}", problem::told_config(error)),
+            None => {
+                let some =
+                    |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+                let _ = writeln!(
+                    io::stdout(),
+                    "ok {}: {}, {}, {}",
+                    args.config.display(),
+                    some(self.agents, "agent", "agents"),
+                    some(self.tools, "tool", "tools"),
+                    some(self.policies, "policy", "policies"),
+                );
+            }
+        }
+    }
+
+    fn to_json(&self, file: &Path) -> serde_json::Value {
+        let error = self.error.as_ref().map(|error| {
+            json!({
+                "code": holdpoint::Code::InvalidConfig.as_str(),
+                "file": error.file,
+                "line": error.place.map(|place| place.line),
+                "column": error.place.map(|place| place.column),
+                "message": error.message,
+                "hint": error.hint,
+            })
+        });
+        let scenarios = self.scenarios.as_ref().map(
+            |summary| json!({ "held": summary.held, "failed": summary.failed, "unreadable": summary.not_scenarios }),
+        );
+        json!({
+            "file": file.display().to_string(),
+            "ok": self.error.is_none() && self.scenarios.as_ref().is_none_or(|summary| summary.exit_code() == 0),
+            "agents": self.agents,
+            "tools": self.tools,
+            "policies": self.policies,
+            "warnings": self.warnings,
+            "error": error,
+            "scenarios": scenarios,
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! A store: whoever reaches it may do everything.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdpoint::codec::{Narrator, Shown, decode_question, decode_question_note, message_shown};
+use holdpoint::store::{Head, QuestionFilter, QuestionRow, QuestionStatus, RunFilter, Scope, Store, StoreError};
+use holdpoint::{Agent, Decisions, ResumeFrom, RunId, Status, Verdict};
+use holdpoint_api::{RunView, moment};
+use holdpoint_core::{BatchId, CallId, CallKey, ContinuationId, Digest, Revision, Run};
+use serde_json::json;
+
+use super::{Desk, Found, Said, Wanted, text};
+use crate::assemble::Shared;
+use crate::config::Script;
+use crate::person::PersonArgs;
+use crate::setup::{ConfigArgs, Setup};
+use crate::{problem, stores, visible};
+
+/// A store, and the configuration that has its agents.
+pub(super) struct StoreDesk {
+    setup: Setup,
+    store: Arc<dyn Store>,
+}
+
+impl StoreDesk {
+    pub(super) async fn open(config: &ConfigArgs, store: Option<&str>) -> Result<Self, ExitCode> {
+        let setup = Setup::find(config).map_err(|error| problem::config(&error))?;
+        let store = stores::existing(&setup.store_url(store)).await?;
+        Ok(Self { setup, store })
+    }
+
+    async fn folded(&self, id: &str) -> Result<Run, ExitCode> {
+        let (narrator, _) = self.told(id, u64::MAX).await?;
+        Ok(narrator.run().clone())
+    }
+
+    /// The run as its log says, and its events after a number.
+    async fn told(&self, id: &str, after: u64) -> Result<(Narrator, Vec<Shown>), ExitCode> {
+        let id = RunId::new(id);
+        let records = match self.store.load(&id, Revision(0)).await {
+            Ok(records) => records,
+            Err(error) => return Err(failed(&id, &error)),
+        };
+        let mut narrator = Narrator::new(Run::new(id));
+        let mut events = Vec::new();
+        for record in &records {
+            let told = narrator.tell(&stores::event(record)?);
+            if record.seq > Revision(after) {
+                events.push(told);
+            }
+        }
+        Ok((narrator, events))
+    }
+
+    async fn head(&self, id: &RunId) -> Result<Head, ExitCode> {
+        let head = self.store.head(id).await.map_err(|error| problem::failed(&error))?;
+        head.ok_or_else(|| no_such_run(id))
+    }
+
+    async fn row(&self, id: &str) -> Result<QuestionRow, ExitCode> {
+        let key = CallKey::parse(id).ok_or_else(|| no_such_approval(id))?;
+        let found = self.store.question(&Scope::All, &key).await.map_err(|error| problem::failed(&error))?;
+        found.ok_or_else(|| no_such_approval(id))
+    }
+}
+
+#[async_trait]
+impl Desk for StoreDesk {
+    async fn runs(&self, wanted: &Wanted) -> Result<Found, ExitCode> {
+        let status = Status::ALL.into_iter().find(|status| Some(status.as_str()) == wanted.status.as_deref());
+        let mut filter = RunFilter {
+            status,
+            agent: wanted.agent.as_deref().map(Into::into),
+            tenant: wanted.tenant.as_deref().map(Into::into),
+            limit: Some(wanted.limit),
+            ..RunFilter::default()
+        };
+        let mut found = Found { items: Vec::new(), more: true };
+        while found.more && found.items.len() < wanted.limit {
+            let page = self.store.list(&filter).await.map_err(|error| problem::failed(&error))?;
+            found.items.extend(page.runs.iter().map(summary));
+            found.more = page.next.is_some();
+            filter.cursor = page.next;
+        }
+        found.more |= found.items.len() > wanted.limit;
+        found.items.truncate(wanted.limit);
+        Ok(found)
+    }
+
+    async fn run(&self, id: &str) -> Result<Shown, ExitCode> {
+        Ok(Shown::of(&RunView::of(&self.folded(id).await?)))
+    }
+
+    async fn messages(&self, id: &str) -> Result<Vec<Shown>, ExitCode> {
+        Ok(self.folded(id).await?.messages().iter().map(|message| message_shown(message)).collect())
+    }
+
+    async fn events(&self, id: &str, after: u64) -> Result<Vec<Shown>, ExitCode> {
+        Ok(self.told(id, after).await?.1)
+    }
+
+    async fn changed(&self, id: &str, after: u64) -> Result<(), ExitCode> {
+        let id = RunId::new(id);
+        self.store.changed(&id, Revision(after)).await.map(drop).map_err(|error| failed(&id, &error))
+    }
+
+    async fn cancel(&self, id: &str, person: &PersonArgs) -> Result<Shown, ExitCode> {
+        let id = RunId::new(id);
+        let head = self.head(&id).await?;
+        if matches!(head.status, Status::Finished | Status::Failed | Status::Cancelled) {
+            return Err(problem::failure(&format!("the run is over: it is {}", head.status.as_str()), None));
+        }
+        // To cancel a run neither its model nor its tools are needed.
+        let mut stand_in = Agent::builder().model(Script::new("nobody", Vec::new())).store(Arc::clone(&self.store));
+        if let Some(agent) = head.agent {
+            stand_in = stand_in.name(agent);
+        }
+        let stand_in = stand_in.build().map_err(|error| problem::rejected(&error))?;
+        let actor = person.actor(head.tenant.as_deref());
+        let result = stand_in.runner().cancel(&id, actor).await.map_err(|error| problem::rejected(&error))?;
+        Ok(Shown::of(&RunView::of(result.run())))
+    }
+
+    async fn questions(&self, wanted: &Wanted) -> Result<Found, ExitCode> {
+        let mut filter = QuestionFilter {
+            tenant: wanted.tenant.as_deref().map(Into::into),
+            status: wanted.status.as_deref().and_then(QuestionStatus::parse).unwrap_or_default(),
+            agent: wanted.agent.as_deref().map(Into::into),
+            run: wanted.run.as_deref().map(RunId::new),
+            limit: Some(wanted.limit),
+            ..QuestionFilter::default()
+        };
+        let mut found = Found { items: Vec::new(), more: true };
+        while found.more && found.items.len() < wanted.limit {
+            let page = self.store.questions(&filter).await.map_err(|error| problem::failed(&error))?;
+            found.items.extend(page.questions.iter().map(shown));
+            found.more = page.next.is_some();
+            filter.cursor = page.next;
+        }
+        found.more |= found.items.len() > wanted.limit;
+        found.items.truncate(wanted.limit);
+        Ok(found)
+    }
+
+    async fn question(&self, id: &str) -> Result<Shown, ExitCode> {
+        self.row(id).await.map(|row| shown(&row))
+    }
+
+    async fn answer(&self, question: &Shown, said: &Said, person: &PersonArgs) -> Result<(), ExitCode> {
+        let row = self.row(&text(question, "id")).await?;
+        let receipt_key = self.setup.receipt_key_of(&*self.store).await?;
+        let shared = Shared { store: Arc::clone(&self.store), receipt_key };
+        let agents = self.setup.agents(&shared, Some(&row.agent)).await.map_err(|error| problem::config(&error))?;
+        let ready = agents.iter().find(|ready| ready.name == *row.agent).ok_or_else(|| {
+            let message = format!("the agent `{}` is not in the configuration", visible::line(&row.agent));
+            problem::failure(&message, Some("name the configuration that has it with --config"))
+        })?;
+        let call = CallId::new(text(question, "call_id"));
+        let decisions = match said {
+            Said::Allow { digest, reason } => {
+                let digest = Digest::parse(digest).ok_or_else(|| problem::failure("that is not a digest", None))?;
+                let allowed = Decisions::new().decide(call, Verdict::Allow).shown(digest);
+                match reason {
+                    Some(reason) => allowed.because(reason.as_str()),
+                    None => allowed,
+                }
+            }
+            Said::Deny { reason } => Decisions::new().deny(call, reason.as_str()),
+        };
+        let from = match super::pause_of(question).as_deref().and_then(ContinuationId::parse) {
+            Some(pause) => ResumeFrom::Id(pause),
+            None => ResumeFrom::Batch(BatchId { run: row.key.run.clone(), turn: row.key.turn }),
+        };
+        let decisions = decisions.by(person.actor(row.tenant.as_deref())).partial();
+        let answered = ready.agent.runner().answer(from, decisions).await;
+        answered.map(drop).map_err(|error| problem::rejected(&error))
+    }
+}
+
+fn failed(id: &RunId, error: &StoreError) -> ExitCode {
+    match error {
+        StoreError::NotFound { .. } => no_such_run(id),
+        _ => problem::failed(error),
+    }
+}
+
+fn no_such_run(id: &RunId) -> ExitCode {
+    let message = format!("there is no run `{}`", visible::line(id.as_str()));
+    problem::failure(&message, Some("`holdpoint runs list` shows which there are"))
+}
+
+pub(super) fn no_such_approval(id: &str) -> ExitCode {
+    let message = format!("there is no approval `{}`", visible::line(id));
+    problem::failure(&message, Some("`holdpoint approvals list` shows which there are"))
+}
+
+/// A run in a list.
+fn summary(head: &Head) -> Shown {
+    Shown::of(&json!({
+        "id": head.run.as_str(),
+        "agent": head.agent.as_deref(),
+        "tenant": head.tenant.as_deref(),
+        "status": head.status.as_str(),
+        "revision": head.revision.0,
+        "continuation_id": head.continuation.as_ref().map(ToString::to_string),
+        "deadline": head.deadline.map(moment),
+        "created_at": moment(head.created_at),
+        "updated_at": moment(head.updated_at),
+    }))
+}
+
+/// A question as the API shows it.
+fn shown(row: &QuestionRow) -> Shown {
+    let stored = decode_question(&row.body).ok();
+    let mut view = stored.as_ref().map(|stored| stored.pending.clone()).unwrap_or_default();
+    if let Some(call) = view.take("id") {
+        view.set("call_id", &call);
+    }
+    let more = [
+        ("id", json!(row.key.to_string())),
+        ("run_id", json!(row.key.run.as_str())),
+        ("batch_id", json!(BatchId { run: row.key.run.clone(), turn: row.key.turn }.to_string())),
+        ("agent", json!(&*row.agent)),
+        ("tenant", json!(row.tenant.as_deref())),
+        ("tool", json!(row.tool.as_str())),
+        ("kind", json!(row.kind.as_str())),
+        ("status", json!(row.status.as_str())),
+        ("deadline", json!(row.deadline.map(moment))),
+        ("created_at", json!(moment(row.asked_at))),
+        ("changed_at", json!(moment(row.changed_at))),
+        ("requester", json!(stored.as_ref().and_then(|stored| stored.requester.as_deref()))),
+        ("session", json!(stored.as_ref().and_then(|stored| stored.session.as_deref()))),
+        (
+            "continuation_id",
+            json!(stored.as_ref().and_then(|stored| stored.continuation.as_ref()).map(ToString::to_string)),
+        ),
+    ];
+    more.iter().for_each(|(name, value)| view.set(name, value));
+    if let Ok(Some(note)) = decode_question_note(&row.note) {
+        view.set("answer", &note.to_json());
+    }
+    view
+}
