@@ -5,12 +5,12 @@ mod bare;
 mod beside;
 mod counting;
 mod cycles;
-mod database;
+pub(crate) mod database;
 mod growth;
 mod lease;
-mod statistics;
+pub(crate) mod statistics;
 mod tasks;
-mod turns;
+pub(crate) mod turns;
 mod verify;
 
 use std::process::Command;
@@ -23,16 +23,16 @@ use database::{Place, Scratch};
 /// How and where to measure durability.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DurableArguments {
-    /// For `d`: `postgres://USER@HOST/DATABASE` (databases are made on that server, and dropped) or `sqlite:PATH` (files
-    /// are made beside that path, and removed).
+    /// For `d` and `server`: `postgres://USER@HOST/DATABASE` (databases are made on that server, and dropped) or
+    /// `sqlite:PATH` (files are made beside that path, and removed).
     #[arg(long)]
-    store: Option<String>,
+    pub(crate) store: Option<String>,
     /// For `d`: only one part of it.
     #[arg(long, value_enum)]
     part: Option<Part>,
-    /// For `d`: how often each rate is measured; the bare one and ours in turns, and the median counts.
+    /// For `d` and `server`: how often each is measured; the bare one and ours in turns, and the median counts.
     #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    pub(crate) rounds: usize,
     /// For `d`: about how long each measurement of a rate takes.
     #[arg(long, default_value_t = 2)]
     seconds: u64,
@@ -115,7 +115,7 @@ async fn measure_parts(arguments: &DurableArguments) -> anyhow::Result<()> {
 }
 
 /// Removes the database whatever came of the measurement.
-async fn finish<T>(scratch: Scratch, measured: anyhow::Result<T>) -> anyhow::Result<T> {
+pub(crate) async fn finish<T>(scratch: Scratch, measured: anyhow::Result<T>) -> anyhow::Result<T> {
     let closed = scratch.close().await;
     let measured = measured?;
     closed?;

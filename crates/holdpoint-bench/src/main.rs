@@ -10,6 +10,7 @@ mod instructions;
 mod parts;
 mod plot;
 mod served;
+mod server;
 mod turn;
 
 use std::process::Command;
@@ -35,6 +36,8 @@ struct Arguments {
     durable: durable::DurableArguments,
     #[command(flatten)]
     served: served::ServedArguments,
+    #[command(flatten)]
+    server: server::ServerArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,6 +78,8 @@ enum Bench {
     ColdOnce,
     /// What the OpenAI provider adds to a bare client that sends the same bodies.
     ModelOverhead,
+    /// The HTTP server: runs beside a bare handler, open streams, the start of the program and its size.
+    Server,
     /// Instructions of a run, counted by valgrind's callgrind.
     Instructions,
     /// Draws JSON lines from standard input as an SVG.
@@ -99,6 +104,7 @@ fn main() -> anyhow::Result<()> {
         Bench::Cold => return served::measure(Served::Cold, &arguments.served),
         Bench::ColdOnce => return served::measure(Served::ColdOnce, &arguments.served),
         Bench::ModelOverhead => return served::measure(Served::Provider, &arguments.served),
+        Bench::Server => return server::measure(&arguments.server, &arguments.durable),
         Bench::Plot => {
             print!("{}", plot::draw(&std::io::read_to_string(std::io::stdin())?));
             return Ok(());

@@ -1,0 +1,67 @@
+//! A store that counts what is written to it, so that the commits of a run are measured and not assumed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use holdpoint_core::{Revision, RunId};
+use holdpoint_store::{
+    CommitError, Hold, LeaseState, Reservation, Reserved, ResponseKey, Store, StoreError, StoreLayer, Transition,
+};
+
+/// Counts, and hands on.
+pub(super) struct Writes {
+    inner: Arc<dyn Store>,
+    commits: AtomicU64,
+    others: AtomicU64,
+}
+
+/// The counts at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// Steps of runs.
+    pub(super) commits: u64,
+    /// Whatever else a request may have written: holds and kept responses.
+    pub(super) others: u64,
+}
+
+impl Writes {
+    pub(super) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { inner, commits: AtomicU64::new(0), others: AtomicU64::new(0) })
+    }
+
+    pub(super) fn written(&self) -> Written {
+        Written { commits: self.commits.load(Ordering::Relaxed), others: self.others.load(Ordering::Relaxed) }
+    }
+
+    fn other(&self) {
+        self.others.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl StoreLayer for Writes {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.inner.commit(run, at, transition).await
+    }
+
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
+        self.other();
+        self.inner.renew(run, hold).await
+    }
+
+    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        self.other();
+        self.inner.reserve_response(reservation).await
+    }
+
+    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        self.other();
+        self.inner.keep_response(key, response).await
+    }
+}
