@@ -16,6 +16,8 @@ const HIDDEN: [&str; 3] = [".cargo", ".ci", ".github"];
 #[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
+    /// The paths of what is no text: pictures.
+    others: Vec<String>,
     pub(super) manifests: Vec<Manifest>,
     pub(super) unreadable: Vec<(String, String)>,
 }
@@ -44,8 +46,9 @@ impl Tree {
         let mut tree = Tree::default();
         for path in paths {
             let bytes = fs::read(root.join(&path)).with_context(|| format!("cannot read `{path}`"))?;
-            if let Ok(text) = String::from_utf8(bytes) {
-                tree.add(path, text);
+            match String::from_utf8(bytes) {
+                Ok(text) => tree.add(path, text),
+                Err(_) => tree.others.push(path),
             }
         }
         Ok(tree)
@@ -85,7 +88,8 @@ impl Tree {
     /// Whether there is such a file or folder.
     pub(super) fn holds(&self, path: &str) -> bool {
         let folder = format!("{path}/");
-        path.is_empty() || self.files.iter().any(|file| file.path == path || file.path.starts_with(&folder))
+        let mut paths = self.files.iter().map(|file| &file.path).chain(&self.others);
+        path.is_empty() || paths.any(|held| held == path || held.starts_with(&folder))
     }
 
     /// Rust files with their tokens.

@@ -1,4 +1,4 @@
-use super::{PAGE, SOURCE, check};
+use super::{API, PAGE, SOURCE, check};
 use crate::tidy::{Tree, messages};
 
 const CODES: &str = "codes! {\n    /// No.\n    Denied = \"denied\",\n    Expired = \"expired\",\n}\n";
@@ -16,6 +16,17 @@ fn a_page_with_every_code_is_fine() {
 fn a_code_without_a_row_is_a_problem() {
     let found = problems(CODES, "`expired` in a sentence\n| `denied` | no |\n");
     assert_eq!(found, ["crates/holdpoint-core/src/code.rs:4: `expired` has no row in docs/guide/errors.md"]);
+}
+
+#[test]
+fn a_code_of_requests_needs_a_row_too() {
+    let api = "api_codes! {\n    /// No.\n    NotFound = (\"not_found\", 404, \"No\"),\n}\n";
+    let tree = |page| Tree::sample(&[(SOURCE, CODES), (API, api), (PAGE, page)]);
+    let rows = "| `denied` | |\n| `expired` | |\n";
+    let found = messages(&check(&tree(rows)));
+    assert_eq!(found, ["crates/holdpoint-api/src/code.rs:3: `not_found` has no row in docs/guide/errors.md"]);
+    let all = format!("{rows}| `not_found` | |\n");
+    assert_eq!(messages(&check(&tree(all.as_str()))), Vec::<String>::new());
 }
 
 #[test]
