@@ -65,6 +65,25 @@ test("what the model says is seen while it says it", async () => {
     await close(page);
 });
 
+test("the stream of a run that is over ends without an alarm", async () => {
+    const run = await stage.run("support");
+    await approve(run);
+    await stage.until(run.id, ({ status }) => status === "finished");
+    const page = await open(browser, stage, { path: "#/runs" });
+    await page.evaluate(() => {
+        const seen = /** @type {any} */ (window);
+        seen.alarms = 0;
+        const look = () => (seen.alarms += document.documentElement.dataset.connection === "lost" ? 1 : 0);
+        new MutationObserver(look).observe(document.documentElement, { attributeFilter: ["data-connection"] });
+    });
+    const over = page.waitForResponse((answer) => answer.url().includes(`${run.id}/events`) && answer.status() === 204);
+    await page.evaluate((id) => (location.hash = `#/runs/${id}`), run.id);
+    await over;
+    await page.locator(".status.finished").waitFor();
+    assert.equal(await page.evaluate(() => /** @type {any} */ (window).alarms), 0);
+    await close(page);
+});
+
 test("who reads a row of a run that goes on is not disturbed", async () => {
     const run = await stage.run("support");
     const page = await open(browser, stage, { path: `#/runs/${run.id}` });

@@ -178,27 +178,30 @@ class Stream {
         while (!this.closed) {
             this.abort = new AbortController();
             let heard = false;
+            let broken = true;
             let pause = 0;
             try {
                 const end = await this.once(() => {
                     heard = true;
                 });
-                if (end) return void (this.closed || this.onState(end));
+                if (end === "over" || end === "refused") return void (this.closed || this.onState(end));
+                broken = end !== "ended";
             } catch (problem) {
                 // Whatever broke it, it is opened again below; not before the server wants that.
                 pause = problem instanceof Problem ? problem.retryMs : 0;
             }
             if (this.closed) return;
-            this.onState("lost");
+            // What the server ended in good order is not lost before it does not come back: a run that is over ends so, too.
+            if (broken) this.onState("lost");
             wait = heard ? AGAIN_MS : Math.min(wait * 2, AGAIN_MS_MAX);
             await new Promise((resolve) => setTimeout(resolve, Math.max(wait, Math.min(pause, RETRY_MS_MAX))));
         }
     }
 
     /**
-     * One connection. Says how it is over, if nothing more will come.
+     * One connection. Says whether nothing more will come, or that the server ended it.
      * @param {() => void} onHeard
-     * @returns {Promise<"over" | "refused" | null>}
+     * @returns {Promise<"over" | "refused" | "ended" | null>}
      */
     async once(onHeard) {
         /** @type {Record<string, string>} */
@@ -224,7 +227,7 @@ class Stream {
             let rest = "";
             for (;;) {
                 const { value, done } = await reader.read();
-                if (done) return null;
+                if (done) return "ended";
                 clearTimeout(alarm);
                 alarm = setTimeout(() => abort.abort(), SILENCE_MS_MAX);
                 rest = this.take(rest + value);
