@@ -74,16 +74,52 @@ struct Asset {
     packed: Bytes,
 }
 
-type Assets = Arc<BTreeMap<&'static str, Asset>>;
+/// All files. Changes whenever one of them does.
+struct Assets {
+    version: String,
+    files: BTreeMap<&'static str, Asset>,
+}
+
+/// How long a browser may keep a file.
+#[derive(Clone, Copy)]
+enum Keep {
+    /// A new version of the program is seen at once; an old page of it costs one short answer.
+    Ask,
+    /// The address has the version in it: there is never anything else behind it.
+    Forever,
+}
+
+impl Keep {
+    fn control(self) -> &'static str {
+        match self {
+            Keep::Ask => "no-cache",
+            Keep::Forever => "public, max-age=31536000, immutable",
+        }
+    }
+}
 
 /// The routes of the console.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    let assets: Assets =
-        Arc::new(FILES.iter().filter_map(|(name, bytes)| Some((*name, asset(name, bytes)?))).collect());
-    Router::new().route("/", get(first)).route("/console/{name}", get(file)).with_state(assets)
+    let routes = Router::new().route("/", get(first)).route("/console/{name}", get(file));
+    routes.route("/console/{version}/{name}", get(file_of_version)).with_state(Arc::new(Assets::read()))
 }
 
-fn asset(name: &str, bytes: &'static [u8]) -> Option<Asset> {
+impl Assets {
+    fn read() -> Self {
+        let mut all = Sha256::new();
+        FILES.iter().for_each(|(_, bytes)| all.update(bytes));
+        let version = hex_of(&all.finalize());
+        let files = FILES.iter().filter_map(|(name, bytes)| Some((*name, asset(name, bytes, &version)?)));
+        Self { files: files.collect(), version }
+    }
+}
+
+/// The first digits of a hash.
+fn hex_of(digest: &[u8]) -> String {
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn asset(name: &str, bytes: &'static [u8], version: &str) -> Option<Asset> {
     let kind = match name.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",
         "css" => "text/css; charset=utf-8",
@@ -91,24 +127,40 @@ fn asset(name: &str, bytes: &'static [u8]) -> Option<Asset> {
         "svg" => "image/svg+xml",
         _ => return None,
     };
+    let plain = match name {
+        // Everything that the page asks for has the version in its address; modules name each other beside themselves.
+        FIRST => {
+            Bytes::from(std::str::from_utf8(bytes).ok()?.replace("\"/console/", &format!("\"/console/{version}/")))
+        }
+        _ => Bytes::from_static(bytes),
+    };
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).ok()?;
+    encoder.write_all(&plain).ok()?;
     let packed = encoder.finish().ok()?;
-    let digest = u64::from_be_bytes(Sha256::digest(bytes).first_chunk().copied()?);
-    let tag = HeaderValue::from_str(&format!("\"{digest:016x}\"")).ok()?;
-    Some(Asset { kind, tag, plain: Bytes::from_static(bytes), packed: packed.into() })
+    let tag = HeaderValue::from_str(&format!("\"{}\"", hex_of(&Sha256::digest(&plain)))).ok()?;
+    Some(Asset { kind, tag, plain, packed: packed.into() })
 }
 
-async fn first(State(assets): State<Assets>, headers: HeaderMap) -> Response {
-    sent(&assets, FIRST, &headers)
+async fn first(State(assets): State<Arc<Assets>>, headers: HeaderMap) -> Response {
+    sent(&assets, (FIRST, Keep::Ask), &headers)
 }
 
-async fn file(State(assets): State<Assets>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    sent(&assets, &name, &headers)
+async fn file(State(assets): State<Arc<Assets>>, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    sent(&assets, (&name, Keep::Ask), &headers)
 }
 
-fn sent(assets: &Assets, name: &str, headers: &HeaderMap) -> Response {
-    let Some(asset) = assets.get(name) else {
+/// Of another version there is only this one, and nobody keeps it under that address.
+async fn file_of_version(
+    State(assets): State<Arc<Assets>>,
+    Path((version, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let keep = if version == assets.version { Keep::Forever } else { Keep::Ask };
+    sent(&assets, (&name, keep), &headers)
+}
+
+fn sent(assets: &Assets, (name, keep): (&str, Keep), headers: &HeaderMap) -> Response {
+    let Some(asset) = assets.files.get(name) else {
         return Refusal::new(ApiCode::NotFound, "the console has no such file").into_response();
     };
     let known = headers.get(header::IF_NONE_MATCH).is_some_and(|tag| *tag == asset.tag);
@@ -124,8 +176,7 @@ fn sent(assets: &Assets, name: &str, headers: &HeaderMap) -> Response {
     let fixed = [
         (header::CONTENT_TYPE, HeaderValue::from_static(asset.kind)),
         (header::ETAG, asset.tag.clone()),
-        // A new version of the program is seen at once; an old page of it costs one short answer.
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (header::CACHE_CONTROL, HeaderValue::from_static(keep.control())),
         (header::VARY, HeaderValue::from_static("accept-encoding")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
         (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),

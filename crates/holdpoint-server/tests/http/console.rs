@@ -143,7 +143,15 @@ async fn pages_come_with_a_strict_policy_and_are_not_sent_twice() {
         "{policy}"
     );
     assert!(!policy.contains("unsafe"), "{policy}");
-    assert!(page.text.contains("/console/app.js"), "{}", page.text);
+    // What the page asks for is kept for good: its address changes with any of the files.
+    let begins = page.text.find("/console/").unwrap();
+    let address = &page.text[begins..begins + page.text[begins..].find("/icon.svg").unwrap()];
+    assert_eq!(address.len(), "/console/0123456789abcdef".len(), "{}", page.text);
+    let kept = stage.get(&format!("{address}/app.js")).await;
+    assert_eq!(kept.headers["cache-control"], "public, max-age=31536000, immutable");
+    let old = stage.get("/console/0000000000000000/app.js").await;
+    assert_eq!(old.headers["cache-control"], "no-cache");
+    stage.get(&format!("{address}/nothing.js")).await.problem(404, "not_found");
     let script = stage.get("/console/app.js").await;
     assert_eq!(script.headers["content-type"], "text/javascript; charset=utf-8");
     assert_eq!(script.headers["cache-control"], "no-cache");
