@@ -33,7 +33,7 @@ pub use policy::{ExplainBody, Explanation};
 pub use problem::{PROBLEM_MEDIA_TYPE, Problem};
 pub use run::{
     EventPage, EventView, MessageList, PendingView, RunBody, RunInput, RunPage, RunStatus, RunSummary, RunView,
-    UsageView, trace_id,
+    UsageView,
 };
 pub use session::{SessionPage, SessionView};
 pub use task::{

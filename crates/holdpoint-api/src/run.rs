@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use holdpoint_codec::{Shown, pending};
 use holdpoint_core::{Run, Usage};
+use holdpoint_store::Head;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -158,7 +159,6 @@ pub struct RunView {
 impl RunView {
     /// What the API shows of a run.
     pub fn of(run: &Run) -> Self {
-        let text = |value: Option<&Arc<str>>| value.map(ToString::to_string);
         let continuation = run.continuation();
         let Usage { input, output, cache_read, cache_write, reasoning } = run.usage();
         Self {
@@ -214,6 +214,27 @@ pub struct RunSummary {
     pub updated_at: String,
 }
 
+impl RunSummary {
+    /// What the API shows of a run in a list.
+    pub fn of(head: &Head) -> Self {
+        Self {
+            id: head.run.as_str().to_owned(),
+            agent: text(head.agent.as_ref()),
+            status: head.status.into(),
+            revision: head.revision.0,
+            continuation_id: head.continuation.as_ref().map(ToString::to_string),
+            deadline: head.deadline.map(moment),
+            session: text(head.session.as_ref()),
+            created_at: moment(head.created_at),
+            updated_at: moment(head.updated_at),
+        }
+    }
+}
+
+fn text(value: Option<&Arc<str>>) -> Option<String> {
+    value.map(ToString::to_string)
+}
+
 /// One page of runs, the last created first.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunPage {
@@ -243,12 +264,11 @@ pub struct EventPage {
 pub struct MessageList {
     /// In order.
     #[schema(value_type = Vec<Object>)]
-    #[schema(value_type = Vec<Object>)]
     pub messages: Vec<Shown>,
 }
 
 /// The part of a `traceparent` by which a trace is found: 32 hexadecimal digits.
-pub fn trace_id(parent: &str) -> Option<String> {
+fn trace_id(parent: &str) -> Option<String> {
     let id = parent.split('-').nth(1)?;
     (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| id.to_owned())
 }

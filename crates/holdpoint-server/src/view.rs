@@ -1,7 +1,7 @@
 //! What people and programs are shown of the core's values.
 
-use holdpoint::store::{Head, TaskHead, TaskState};
-use holdpoint_api::{PendingView, RunSummary, RunView, TaskStateName, TaskView, moment};
+use holdpoint::store::{TaskHead, TaskState};
+use holdpoint_api::{PendingView, RunView, TaskStateName, TaskView, moment};
 use holdpoint_core::{Run, Status};
 
 use crate::auth::Caller;
@@ -23,20 +23,6 @@ pub(crate) fn run_view_for(caller: &Caller, run: &Run) -> RunView {
         .filter(|pending| asks && pending.admits(&caller.answerer(pending.approvers.iter().cloned()), run.actor()));
     let pending = own.map(|pending| PendingView(pending.shown())).collect();
     RunView { text: None, pending, ..RunView::of(run) }
-}
-
-pub(crate) fn summary(head: &Head) -> RunSummary {
-    RunSummary {
-        id: head.run.as_str().to_owned(),
-        agent: text(head.agent.as_ref()),
-        status: head.status.into(),
-        revision: head.revision.0,
-        continuation_id: head.continuation.as_ref().map(ToString::to_string),
-        deadline: head.deadline.map(moment),
-        session: text(head.session.as_ref()),
-        created_at: moment(head.created_at),
-        updated_at: moment(head.updated_at),
-    }
 }
 
 pub(crate) fn task_view(task: &TaskHead) -> TaskView {

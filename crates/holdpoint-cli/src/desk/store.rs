@@ -4,12 +4,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdpoint::codec::{Narrator, Shown, decode_question, decode_question_note, message_shown};
+use holdpoint::codec::{Narrator, Shown, decode_question, message_shown};
 use holdpoint::store::{Head, QuestionFilter, QuestionRow, QuestionStatus, RunFilter, Scope, Store, StoreError};
 use holdpoint::{Agent, Decisions, ResumeFrom, RunId, Status, Verdict};
-use holdpoint_api::{RunView, moment};
+use holdpoint_api::{ApprovalView, RunSummary, RunView};
 use holdpoint_core::{BatchId, CallId, CallKey, ContinuationId, Digest, Revision, Run};
-use serde_json::json;
 
 use super::{Desk, Found, Said, Wanted, text};
 use crate::assemble::Shared;
@@ -196,50 +195,11 @@ pub(super) fn no_such_approval(id: &str) -> ExitCode {
     problem::failure(&message, Some("`holdpoint approvals list` shows which there are"))
 }
 
-/// A run in a list.
+/// A run in a list. Whoever reaches the store sees all tenants.
 fn summary(head: &Head) -> Shown {
-    Shown::of(&json!({
-        "id": head.run.as_str(),
-        "agent": head.agent.as_deref(),
-        "tenant": head.tenant.as_deref(),
-        "status": head.status.as_str(),
-        "revision": head.revision.0,
-        "continuation_id": head.continuation.as_ref().map(ToString::to_string),
-        "deadline": head.deadline.map(moment),
-        "created_at": moment(head.created_at),
-        "updated_at": moment(head.updated_at),
-    }))
+    Shown::of(&RunSummary::of(head)).with("tenant", &head.tenant.as_deref())
 }
 
-/// A question as the API shows it.
 fn shown(row: &QuestionRow) -> Shown {
-    let stored = decode_question(&row.body).ok();
-    let mut view = stored.as_ref().map(|stored| stored.pending.clone()).unwrap_or_default();
-    if let Some(call) = view.take("id") {
-        view.set("call_id", &call);
-    }
-    let more = [
-        ("id", json!(row.key.to_string())),
-        ("run_id", json!(row.key.run.as_str())),
-        ("batch_id", json!(BatchId { run: row.key.run.clone(), turn: row.key.turn }.to_string())),
-        ("agent", json!(&*row.agent)),
-        ("tenant", json!(row.tenant.as_deref())),
-        ("tool", json!(row.tool.as_str())),
-        ("kind", json!(row.kind.as_str())),
-        ("status", json!(row.status.as_str())),
-        ("deadline", json!(row.deadline.map(moment))),
-        ("created_at", json!(moment(row.asked_at))),
-        ("changed_at", json!(moment(row.changed_at))),
-        ("requester", json!(stored.as_ref().and_then(|stored| stored.requester.as_deref()))),
-        ("session", json!(stored.as_ref().and_then(|stored| stored.session.as_deref()))),
-        (
-            "continuation_id",
-            json!(stored.as_ref().and_then(|stored| stored.continuation.as_ref()).map(ToString::to_string)),
-        ),
-    ];
-    more.iter().for_each(|(name, value)| view.set(name, value));
-    if let Ok(Some(note)) = decode_question_note(&row.note) {
-        view.set("answer", &note.to_json());
-    }
-    view
+    ApprovalView::of(row, decode_question(&row.body).ok()).0.with("tenant", &row.tenant.as_deref())
 }

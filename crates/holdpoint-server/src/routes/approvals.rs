@@ -7,11 +7,10 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use holdpoint::codec::{Shown, StoredQuestion, decode_question, decode_question_note};
+use holdpoint::codec::decode_question;
 use holdpoint::store::{QuestionFilter, QuestionRow, QuestionSeq, QuestionStatus, Scope, StoreError, Topic};
-use holdpoint_api::{ApprovalChanges, ApprovalPage, ApprovalStatus, ApprovalView, PageQuery, moment};
+use holdpoint_api::{ApprovalChanges, ApprovalPage, ApprovalStatus, ApprovalView, PageQuery};
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::sync::watch;
 use utoipa::IntoParams;
 
@@ -79,58 +78,21 @@ pub(super) async fn list(ask: Ask, Params(query): Params<ApprovalQuery>) -> Answ
     };
     let page = app.store.questions(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    let seen = page.questions.iter().filter(|row| may_see(row, caller));
-    let approvals = seen.map(|row| ApprovalView(shown(row, caller))).collect();
+    let approvals = page.questions.iter().filter_map(|row| seen(row, caller)).collect();
     Ok(Json(ApprovalPage { approvals, next }))
 }
 
-/// Whoever reads everything sees all questions, others those that they may answer.
-fn may_see(row: &QuestionRow, caller: &Caller) -> bool {
-    caller.may(Right::Read) || decode_question(&row.body).is_ok_and(|stored| admits(&stored, caller))
-}
-
-fn admits(stored: &StoredQuestion, caller: &Caller) -> bool {
-    stored.admits(&caller.answerer(stored.approvers()))
-}
-
-/// What people see of a question: what the codec wrote, and where it is.
-fn shown(row: &QuestionRow, caller: &Caller) -> Shown {
+/// What somebody sees of a question: whoever reads everything sees all of them, others those that they may answer.
+fn seen(row: &QuestionRow, caller: &Caller) -> Option<ApprovalView> {
     let stored = decode_question(&row.body).ok();
-    let admitted = stored.as_ref().is_some_and(|stored| admits(stored, caller));
+    let admitted = stored.as_ref().is_some_and(|stored| stored.admits(&caller.answerer(stored.approvers())));
+    if !(admitted || caller.may(Right::Read)) {
+        return None;
+    }
     let answerable = row.status == QuestionStatus::Pending && caller.may(Right::Approve) && admitted;
-    let mut view = Shown::default();
-    if let Some(StoredQuestion { batch, continuation, session, requester, pending, .. }) = stored {
-        view = pending;
-        if let Some(call_id) = view.take("id") {
-            view.set("call_id", &call_id);
-        }
-        let facts = [
-            ("batch_id", Value::from(batch.to_string())),
-            ("continuation_id", continuation.map(|id| id.to_string()).into()),
-            ("session", session.as_deref().into()),
-            ("requester", requester.as_deref().into()),
-        ];
-        facts.iter().for_each(|(name, value)| view.set(name, value));
-    }
-    let agent = (!row.agent.is_empty()).then(|| row.agent.to_string());
-    let facts = [
-        ("id", Value::from(row.key.to_string())),
-        ("run_id", row.key.run.as_str().into()),
-        ("agent", agent.into()),
-        ("tool", row.tool.as_str().into()),
-        ("kind", row.kind.as_str().into()),
-        ("status", row.status.as_str().into()),
-        ("turn", row.key.turn.0.into()),
-        ("deadline", row.deadline.map(moment).into()),
-        ("created_at", moment(row.asked_at).into()),
-        ("changed_at", moment(row.changed_at).into()),
-        ("answerable", answerable.into()),
-    ];
-    facts.iter().for_each(|(name, value)| view.set(name, value));
-    if let Ok(Some(note)) = decode_question_note(&row.note) {
-        view.set("answer", &note.to_json());
-    }
-    view
+    let mut view = ApprovalView::of(row, stored);
+    view.0.set("answerable", &answerable);
+    Some(view)
 }
 
 /// Follow the inbox.
@@ -151,8 +113,7 @@ pub(super) async fn changes(ask: Ask) -> Answer<Response> {
     let after = ask.last_event()?.map(QuestionSeq);
     let begin = ask.app.store.questions_after(&ask.caller.scope, after, CHANGES_AT_ONCE).await?;
     if ask.wants == Wants::Json {
-        let seen = begin.questions.iter().filter(|row| may_see(row, &ask.caller));
-        let approvals = seen.map(|row| ApprovalView(shown(row, &ask.caller))).collect();
+        let approvals = begin.questions.iter().filter_map(|row| seen(row, &ask.caller)).collect();
         return Ok(Json(ApprovalChanges { approvals, seq: begin.seq.0 }).into_response());
     }
     let permit = ask.app.streams.open(&ask.caller.name)?;
@@ -189,13 +150,14 @@ struct Inbox {
 
 impl Inbox {
     fn tell(&mut self, questions: &[QuestionRow]) {
-        let seen: Vec<&QuestionRow> = questions.iter().filter(|row| may_see(row, &self.caller)).collect();
+        let told = questions.iter().filter_map(|row| Some((row.seq, seen(row, &self.caller)?)));
+        let told: Vec<(QuestionSeq, ApprovalView)> = told.collect();
         // Questions of one commit share a number: only the last that is told of them may be gone on from.
-        let ends = |index: usize, row: &QuestionRow| seen.get(index + 1).is_none_or(|next| next.seq != row.seq);
-        let frame = |(index, row): (usize, &&QuestionRow)| {
-            sse::event(ends(index, row).then_some(row.seq.0), &shown(row, &self.caller))
+        let ends = |index: usize, seq| told.get(index + 1).is_none_or(|(next, _)| *next != seq);
+        let frame = |(index, (seq, view)): (usize, &(QuestionSeq, ApprovalView))| {
+            sse::event(ends(index, *seq).then_some(seq.0), &view.0)
         };
-        let frames: Vec<Bytes> = seen.iter().enumerate().map(frame).collect();
+        let frames: Vec<Bytes> = told.iter().enumerate().map(frame).collect();
         let waiting = std::mem::take(&mut self.ready);
         self.ready = frames.into_iter().rev().chain(waiting).collect();
     }

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use holdpoint::codec::{Shown, result_from_short_text};
 use holdpoint::store::RunFilter;
 use holdpoint::{Context, Error, RunId, RunRequest, SessionSoFar};
-use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunView};
+use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView};
 use holdpoint_core::{Rejection, Revision, Run};
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
@@ -26,7 +26,6 @@ use crate::limits::SESSION_BYTES_MAX;
 use crate::params::{Ask, Id, Params, WaitQuery, name, names};
 use crate::refusal::{Answer, Refusal};
 use crate::streams::StreamPermit;
-use crate::view::summary;
 
 const LIST: &str = "runs";
 
@@ -231,7 +230,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<RunQuery>) -> Answer<Js
     };
     let page = app.store.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    Ok(Json(RunPage { runs: page.runs.iter().map(summary).collect(), next }))
+    Ok(Json(RunPage { runs: page.runs.iter().map(RunSummary::of).collect(), next }))
 }
 
 /// Show a run.
