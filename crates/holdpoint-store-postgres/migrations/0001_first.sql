@@ -1,45 +1,67 @@
--- Every moment is a number of microseconds since 1970. Every number that Rust keeps unsigned is a bigint.
+-- The first version. Moments are microseconds since 1970. Every number that Rust keeps unsigned is a bigint. An agent without
+-- a name is ''. A column `tenant` of a table other than the runs and tasks, and `audit_tenant`, hold '' for no tenant and
+-- '=acme' for tenant `acme`.
 
 -- The moving part of a run: one row, rewritten by each commit.
 create table holdpoint_runs (
     -- Increases in the order of creation: lists and cursors go by it.
-    run_no      bigint generated always as identity primary key,
-    run_id      text collate "C" not null unique,
-    revision    bigint not null,
+    run_no          bigint generated always as identity primary key,
+    run_id          text collate "C" not null unique,
+    revision        bigint not null,
     -- 0 running, 1 awaiting confirmation, 2 awaiting results, 3 finished, 4 failed, 5 cancelled.
-    status      smallint not null,
-    -- '' for an agent without a name.
-    agent       text collate "C" not null,
-    tenant      text collate "C",
-    pause       bigint,
-    deadline    bigint,
-    -- Who drives it, and from when on somebody else may: the end of the lease, or the moment when it was let go.
-    owner       text,
-    free_at     bigint not null,
-    created_at  bigint not null,
-    updated_at  bigint not null,
-    -- Which commit was the last, so that one whose answer was lost is recognised.
-    last_commit bigint not null
+    status          smallint not null,
+    agent           text collate "C" not null,
+    tenant          text collate "C",
+    pause           bigint,
+    deadline        bigint,
+    owner           text,
+    -- The end of the owner's lease. Without an owner: the moment of the last commit.
+    free_at         bigint not null,
+    created_at      bigint not null,
+    updated_at      bigint not null,
+    -- Which commit was the last, so that a commit whose acknowledgement was lost is recognised.
+    last_commit     bigint not null,
+    -- The tenant of the first transition: the run stays in that tenant's audit log.
+    audit_tenant    text collate "C" not null,
+    -- The revision of the last audit row, the number of audit rows, and the link of the last one.
+    audit_revision  bigint not null,
+    audit_rows      bigint not null,
+    audit_link      bytea not null,
+    -- The last audit revision that a seal covers, and the number of that seal.
+    sealed_revision bigint not null default 0,
+    seal_no         bigint not null default 0,
+    -- The session that the run was created in.
+    session         text collate "C",
+    -- Tenant and session in one text, while a run that must be alone in its session is not over.
+    session_slot    text collate "C"
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 
 create index holdpoint_runs_claimable on holdpoint_runs (agent, free_at, run_no) where status = 0;
 create index holdpoint_runs_due on holdpoint_runs (agent, deadline, run_no) where deadline is not null;
 create index holdpoint_runs_open on holdpoint_runs (status, run_no) where status < 3;
 create index holdpoint_runs_over on holdpoint_runs (updated_at, run_no) where status >= 3;
+create index holdpoint_runs_audited on holdpoint_runs (audit_tenant, run_id);
+create index holdpoint_runs_to_seal on holdpoint_runs (audit_tenant, run_no) where audit_revision > sealed_revision;
+create index holdpoint_runs_by_session on holdpoint_runs (session, audit_tenant, run_no) where session is not null;
+create index holdpoint_runs_with_session on holdpoint_runs (audit_tenant, run_no) where session is not null;
+create unique index holdpoint_runs_alone on holdpoint_runs (session_slot) where session_slot is not null;
 
--- What happened: one row per transition, never changed. `body` holds its records, packed; `audit` who decided and did what.
+-- One row per transition, never changed. `body` holds its records, packed; `audit` its entry in the audit log.
 create table holdpoint_log (
     run_no   bigint not null,
     last_seq bigint not null,
     at       bigint not null,
     body     bytea not null,
     audit    bytea,
+    -- The position of the audit row in the run's chain, from 1, and the link up to it.
+    audit_no bigint,
+    link     bytea,
     primary key (run_no, last_seq)
 );
--- What is large was compressed before it came here.
+-- Large values are compressed before they arrive here.
 alter table holdpoint_log alter column body set storage external;
 
--- Calls that somebody outside does: a row is there exactly as long as its call waits.
+-- One row per deferred call, deleted when the run no longer waits for it.
 create table holdpoint_tasks (
     task_no      bigint generated always as identity primary key,
     run_no       bigint not null,
@@ -56,15 +78,15 @@ create table holdpoint_tasks (
     created_at   bigint not null,
     -- 0 waiting, 1 leased, 2 delivered.
     state        smallint not null,
-    -- Waiting: from when on it can be leased. Leased: until when.
+    -- Waiting: when it can be leased. Leased: when the lease lapses.
     ready_at     bigint not null,
     -- The last lease of it. Never used twice.
     fence        bigint not null,
     worker       text,
     since        bigint,
-    -- Which request changed it last, so that one whose answer was lost is recognised.
+    -- Which request changed it last, so that a request whose acknowledgement was lost is recognised.
     last_request bigint not null,
-    -- Counts deliveries in their order.
+    -- Orders results by their arrival.
     delivery     bigint,
     body         bytea not null,
     result       bytea,
@@ -76,6 +98,111 @@ create index holdpoint_tasks_waiting_of_tenant on holdpoint_tasks (tenant, agent
     where state = 0 and tenant is not null;
 create index holdpoint_tasks_leased on holdpoint_tasks (agent, ready_at, task_no) where state = 1;
 create index holdpoint_tasks_delivered on holdpoint_tasks (agent, run_no) where state = 2;
+create index holdpoint_tasks_by_worker on holdpoint_tasks (worker) where state = 1;
 
--- Numbers of leases and of deliveries.
+-- Numbers leases and results.
 create sequence holdpoint_fences;
+
+-- `runs` holds the heads that the seal covers, in one value. Never changed.
+create table holdpoint_seals (
+    tenant text collate "C" not null,
+    number bigint not null,
+    at     bigint not null,
+    link   bytea not null,
+    runs   bytea not null,
+    primary key (tenant, number)
+);
+alter table holdpoint_seals alter column runs set storage external;
+
+-- What is left of a pruned run. `seal` is the last seal that named it.
+create table holdpoint_tombstones (
+    tenant   text collate "C" not null,
+    run_id   text collate "C" not null,
+    revision bigint not null,
+    link     bytea not null,
+    seal     bigint not null,
+    at       bigint not null,
+    primary key (tenant, run_id, link)
+);
+
+create table holdpoint_grants (
+    grant_no     bigint generated always as identity primary key,
+    grant_id     text collate "C" not null unique,
+    tenant       text collate "C" not null,
+    tool         text collate "C" not null,
+    until        bigint,
+    created_at   bigint not null,
+    revoked_by   text,
+    revoked_at   bigint,
+    -- Which request revoked it, so that a request whose acknowledgement was lost is recognised.
+    last_request bigint not null,
+    body         bytea not null
+);
+
+create index holdpoint_grants_open on holdpoint_grants (tenant, tool, grant_no) where revoked_at is null;
+
+-- One row per call that people were asked about.
+create table holdpoint_questions (
+    run_no     bigint not null,
+    turn       bigint not null,
+    place      bigint not null,
+    agent      text collate "C" not null,
+    tenant     text collate "C" not null,
+    tool       text collate "C" not null,
+    -- 0 permission, 1 doubt.
+    kind       smallint not null,
+    -- 0 pending, 1 answered, 2 expired, 3 gone.
+    status     smallint not null,
+    deadline   bigint,
+    -- The deadline, or the end of time.
+    due        bigint not null,
+    asked_at   bigint not null,
+    changed_at bigint not null,
+    -- Increases in the order of asking.
+    asked_no   bigint not null,
+    -- The transaction of its last change. All transactions below the oldest one still under way have ended.
+    seq        bigint not null,
+    body       bytea not null,
+    note       bytea not null,
+    primary key (run_no, turn, place)
+) with (autovacuum_vacuum_scale_factor = 0.05);
+
+-- Numbers questions in the order of asking.
+create sequence holdpoint_asked;
+
+create index holdpoint_questions_pending on holdpoint_questions (due, asked_no) where status = 0;
+create index holdpoint_questions_pending_of_tenant on holdpoint_questions (tenant, due, asked_no) where status = 0;
+create index holdpoint_questions_ended_of_tenant on holdpoint_questions (tenant, status, seq, asked_no) where status > 0;
+create index holdpoint_questions_changed on holdpoint_questions (seq);
+create index holdpoint_questions_changed_of_tenant on holdpoint_questions (tenant, seq);
+
+-- Responses to requests with an idempotency key. `response` is null while a server works on the request.
+create table holdpoint_responses (
+    request      text collate "C" primary key,
+    digest       bytea not null,
+    begun_at     bigint not null,
+    -- Which server works on it, so that a reservation whose acknowledgement was lost is recognised.
+    last_request bigint not null,
+    response     bytea
+);
+alter table holdpoint_responses alter column response set storage external;
+
+create index holdpoint_responses_by_age on holdpoint_responses (begun_at);
+
+-- Values that all processes on this database share.
+create table holdpoint_settings (
+    name  text collate "C" primary key,
+    value text collate "C" not null
+);
+
+-- `tools` holds the names of the worker's tools in one value.
+create table holdpoint_workers (
+    tenant  text collate "C" not null,
+    name    text collate "C" not null,
+    tools   bytea not null,
+    since   bigint not null,
+    seen_at bigint not null,
+    primary key (tenant, name)
+);
+
+create index holdpoint_workers_seen on holdpoint_workers (seen_at);

@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use holdpoint_core::{Timestamp, ToolName};
 use holdpoint_store::{
-    DUE_LIMIT_MAX, LateQuestions, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS, Reservation, Reserved, ResponseKey, Scope,
-    StoreError, StoreTally, Swept, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
+    DUE_LIMIT_MAX, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS, Reservation, Reserved, ResponseKey, Scope, StoreError,
+    StoreTally, Swept, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
 };
 use sqlx::postgres::PgRow;
 
 use crate::clock::Moments;
 use crate::commit::token;
 use crate::lines::{Lines, corrupt};
-use crate::questions::kind_number;
-use crate::row::{column, limit, milliseconds, moment, number, tenant, tenant_key, unsigned};
+use crate::row::{column, limit, milliseconds, moment, tenant, tenant_key, unsigned};
 
 /// The moment, read once for a whole statement, so that an index can be searched for it.
 macro_rules! now {
@@ -81,13 +80,6 @@ const FIRST_SETTING: &str = "insert into holdpoint_settings as s (name, value) v
 /// Our own change whose answer was lost is no other one.
 const CHANGE_SETTING: &str =
     "update holdpoint_settings set value = $3 where name = $1 and value in ($2, $3) returning 1";
-/// The run stays where it is until the question is there.
-const ASK_LATE: &str = "insert into holdpoint_questions \
-        (run_no, turn, place, agent, tenant, tool, kind, status, deadline, due, asked_at, changed_at, asked_no, seq, body, note) \
-     select r.run_no, $3, $4, $5, $6, $7, $8, 0, $9, coalesce($9, 9223372036854775807), $10, $10, \
-        nextval('holdpoint_asked'), pg_current_xact_id()::text::bigint, $11, '' \
-     from (select run_no from holdpoint_runs where run_id = $1 and revision = $2 for no key update) r \
-     on conflict (run_no, turn, place) do nothing";
 
 pub(crate) async fn first_setting(lines: &Lines, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
     let rows = lines.rows("keep a setting", || sqlx::query(FIRST_SETTING).bind(name).bind(value)).await?;
@@ -98,21 +90,6 @@ pub(crate) async fn first_setting(lines: &Lines, name: &str, value: &str) -> Res
 pub(crate) async fn change_setting(lines: &Lines, name: &str, (from, to): (&str, &str)) -> Result<bool, StoreError> {
     let change = || sqlx::query(CHANGE_SETTING).bind(name).bind(from).bind(to);
     Ok(!lines.rows("change a setting", change).await?.is_empty())
-}
-
-pub(crate) async fn ask_late(lines: &Lines, late: &LateQuestions) -> Result<(), StoreError> {
-    let (tenant, agent) = (tenant_key(late.tenant.as_deref()), late.agent.as_deref().unwrap_or_default());
-    for opening in &late.openings {
-        let body = packed::pack(std::slice::from_ref(&opening.body));
-        let (turn, place) = (i64::from(opening.turn.0), i64::from(opening.index.0));
-        let asked = lines.rows("ask late", || {
-            let ask = sqlx::query(ASK_LATE).bind(late.run.as_str()).bind(number(late.at.0)).bind(turn).bind(place);
-            let ask = ask.bind(agent).bind(&tenant).bind(opening.tool.as_str()).bind(kind_number(opening.kind));
-            ask.bind(opening.deadline.map(|deadline| deadline.0)).bind(late.asked_at.0).bind(&body)
-        });
-        asked.await?;
-    }
-    Ok(())
 }
 
 pub(crate) async fn reserve(lines: &Lines, moments: &Moments, wanted: &Reservation) -> Result<Reserved, StoreError> {

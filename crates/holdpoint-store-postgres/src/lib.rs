@@ -33,11 +33,10 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest,
-    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
-    ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally,
-    Swept, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow,
-    WorkerSeen,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges,
+    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
+    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept,
+    TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
@@ -326,12 +325,6 @@ impl Store for PostgresStore {
         most: usize,
     ) -> Result<QuestionChanges, StoreError> {
         questions::after(&self.lines, scope, after, most).await
-    }
-
-    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
-        desk::ask_late(&self.lines, late).await?;
-        self.wakes.topic(Topic::Questions);
-        Ok(())
     }
 
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {

@@ -13,9 +13,11 @@ use crate::{commit, desk, grants, leases, prune, questions, read, schema, seals,
 /// Most tasks are of a tool that the worker lacks; most runs are over.
 const ROWS: &str = "
     insert into holdpoint_runs
-        (run_id, revision, status, agent, tenant, deadline, free_at, created_at, updated_at, last_commit)
+        (run_id, revision, status, agent, tenant, deadline, free_at, created_at, updated_at, last_commit,
+         audit_tenant, audit_revision, audit_rows, audit_link, sealed_revision, seal_no)
     select 'run-' || n, 1, case when n % 100 < 6 then n % 6 else 3 end, 'agent-' || n % 5, 'tenant-' || n % 7,
-        case when n % 50 = 1 then n end, n, n, n, n
+        case when n % 50 = 1 then n end, n, n, n, n, '=tenant-' || n % 7, 1, 1, 'x',
+        case when n % 100 = 0 then 0 else 1 end, 1
     from generate_series(1, 30000) as n;
     insert into holdpoint_log (run_no, last_seq, at, body) select n, 1, n, 'x' from generate_series(1, 30000) as n;
     insert into holdpoint_tasks
@@ -24,8 +26,6 @@ const ROWS: &str = "
     select n, 1, 0, 'agent-' || n % 5, 'tenant-' || n % 7, case when n % 100 = 0 then 'rare' else 'common' end, 0, 3, 0,
         n, case when n % 300 = 0 then 2 when n % 200 = 0 then 1 else 0 end, n, 0, 0, 'x'
     from generate_series(1, 30000) as n;
-    update holdpoint_runs set audit_tenant = '=' || tenant, audit_revision = 1, audit_rows = 1,
-        sealed_revision = case when run_no % 100 = 0 then 0 else 1 end, seal_no = 1;
     insert into holdpoint_seals select '=tenant-' || n % 7, n, n, 'x', 'x' from generate_series(1, 30000) as n;
     insert into holdpoint_tombstones
     select '=tenant-' || n % 7, 'gone-' || n, 1, 'x', 1, n from generate_series(1, 30000) as n;

@@ -8,11 +8,7 @@ use crate::fault::store_error;
 use crate::options::Migrate;
 
 /// The steps from an empty database to what this program needs, in order.
-const STEPS: [&str; 3] = [
-    include_str!("../migrations/0001_first.sql"),
-    include_str!("../migrations/0002_audit_chain.sql"),
-    include_str!("../migrations/0003_desk.sql"),
-];
+const STEPS: [&str; 1] = [include_str!("../migrations/0001_first.sql")];
 /// The version of the tables that this program reads and writes.
 pub const SCHEMA_VERSION: u32 = STEPS.len() as u32;
 /// Only one process changes the tables at a time. The number is ours alone, by chance: `holdpoin` as bytes.

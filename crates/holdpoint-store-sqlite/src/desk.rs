@@ -5,18 +5,15 @@ use std::sync::Arc;
 
 use holdpoint_core::{Timestamp, ToolName};
 use holdpoint_store::{
-    DUE_LIMIT_MAX, LateQuestions, QuestionOpening, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS, Reservation, Reserved,
-    ResponseKey, Scope, StoreError, StoreTally, Swept, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow,
-    WorkerSeen, packed,
+    DUE_LIMIT_MAX, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS, Reservation, Reserved, ResponseKey, Scope, StoreError,
+    StoreTally, Swept, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
 };
 
 use crate::batch::{Batch, Given, StatementNo, Values};
 use crate::board::Board;
-use crate::columns::{Reader, signed, signed_len, tenant_key, unpack_one};
+use crate::columns::{Reader, signed_len, tenant_key, unpack_one};
 use crate::fault::corrupt;
-use crate::questions::kind_number;
 use crate::read::Readers;
-use crate::tasks::KEEP_TICKET;
 
 /// Takes the place of one that is past its time, and of the same one that somebody gave up.
 pub(crate) const RESERVE: &str = "INSERT INTO responses (request, digest, begun_at) VALUES ($1, $2, $3) \
@@ -48,11 +45,6 @@ pub(crate) const FIRST_SETTING: &str =
     "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = value RETURNING value";
 pub(crate) const CHANGE_SETTING: &str =
     "UPDATE settings SET value = $3 WHERE name = $1 AND value IN ($2, $3) RETURNING 1";
-/// The last moment stands for no deadline.
-pub(crate) const ASK_LATE: &str = "INSERT INTO questions (run_no, turn, idx, agent, tenant, tool, kind, status, deadline, due, \
-     asked_at, changed_at, asked_no, seq, body, note) \
-     SELECT r.run_no, $3, $4, $5, $6, $7, $8, 0, nullif($9, 9223372036854775807), $9, $10, $10, $11, $11, $12, x'' \
-     FROM runs r WHERE r.run_id = $1 AND r.revision = $2 ON CONFLICT (run_no, turn, idx) DO NOTHING";
 
 /// One thing to write.
 pub(crate) enum DeskWrite {
@@ -71,8 +63,6 @@ pub(crate) enum DeskWrite {
         from: Box<str>,
         to: Box<str>,
     },
-    /// With the bodies as they are stored.
-    AskLate(Box<LateQuestions>),
 }
 
 /// The statements of one thing to write: what they give says what became of it.
@@ -102,7 +92,6 @@ impl DeskWrite {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             DeskWrite::Keep(_, response) => response.len(),
-            DeskWrite::AskLate(late) => late.openings.iter().map(|opening| opening.body.len()).sum(),
             DeskWrite::FirstSetting { .. } | DeskWrite::ChangeSetting { .. } => 0,
             DeskWrite::Reserve(_) | DeskWrite::Drop(_) | DeskWrite::Seen(_) | DeskWrite::Sweep => 0,
         }
@@ -117,10 +106,6 @@ impl DeskWrite {
             }
             DeskWrite::ChangeSetting { name, from, to } => {
                 DeskReply::Changed(batch.add(CHANGE_SETTING, Values::none().text(&name).text(&from).text(&to)))
-            }
-            DeskWrite::AskLate(late) => {
-                ask_late(batch, board, &late);
-                DeskReply::Done
             }
             DeskWrite::Reserve(wanted) => {
                 let request = wanted.key.to_text();
@@ -184,19 +169,6 @@ impl DeskReply {
             }
         }
     }
-}
-
-/// Each takes a ticket, as if it was asked now.
-fn ask_late(batch: &mut Batch, board: &mut Board, late: &LateQuestions) {
-    for QuestionOpening { turn, index, tool, kind, deadline, body } in &late.openings {
-        board.last_ticket += 1;
-        let values = Values::none().text(late.run.as_str()).int(signed(late.at.0));
-        let values = values.int(turn.0.into()).int(index.0.into()).text(late.agent.as_deref().unwrap_or_default());
-        let values = values.text(&tenant_key(late.tenant.as_deref())).text(tool.as_str()).int(kind_number(*kind));
-        let values = values.int(deadline.map_or(i64::MAX, |deadline| deadline.0)).int(late.asked_at.0);
-        batch.add(ASK_LATE, values.int(board.last_ticket).bytes(body));
-    }
-    batch.add(KEEP_TICKET, Values::none().int(board.last_ticket));
 }
 
 /// Each tool once, in order.

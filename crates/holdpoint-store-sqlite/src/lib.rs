@@ -34,7 +34,7 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DeliveredTask, GrantFilter,
-    GrantPage, GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChange,
+    GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChange,
     QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
     ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreFault,
     StoreTally, Swept, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace,
@@ -339,12 +339,6 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> Result<QuestionChanges, StoreError> {
         self.readers.questions_after(scope, after, limit).await
-    }
-
-    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
-        let mut late = Box::new(late.clone());
-        late.openings.iter_mut().for_each(|opening| opening.body = pack_one(std::mem::take(&mut opening.body)));
-        self.at_desk(DeskWrite::AskLate(late)).await.map(drop)
     }
 
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {

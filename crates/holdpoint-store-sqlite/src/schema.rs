@@ -1,7 +1,5 @@
 //! Versions of the schema: forward only, one transaction each time, under the lock of the file.
 
-mod chain;
-
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,15 +12,9 @@ use crate::fault::{is_locked, store_error};
 use crate::options::{Migrate, Options, check_place};
 
 /// One step each, in order. The first makes version 1.
-const MIGRATIONS: [&str; 3] = [
-    include_str!("../migrations/0001_runs.sql"),
-    include_str!("../migrations/0002_audit_chain.sql"),
-    include_str!("../migrations/0003_desk.sql"),
-];
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_first.sql")];
 /// The version that this program reads and writes.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
-/// The version that chained the audit rows. Those of older databases are chained when it comes.
-const CHAINED: u32 = 2;
 /// How long to wait before asking again for a file that somebody else is just making.
 const LOCKED_RETRY: Duration = Duration::from_millis(10);
 
@@ -130,9 +122,6 @@ async fn migrate(connection: &mut SqliteConnection, now: Timestamp) -> Result<()
 async fn apply(connection: &mut SqliteConnection, found: u32, now: Timestamp) -> Result<(), sqlx::Error> {
     for (sql, version) in MIGRATIONS.into_iter().zip(1_u32..).skip(found as usize) {
         connection.execute(AssertSqlSafe(sql)).await?;
-        if version == CHAINED {
-            chain::chain_all(connection).await?;
-        }
         sqlx::query("INSERT INTO holdpoint_schema (version, applied_at) VALUES ($1, $2)")
             .bind(version)
             .bind(now.0)

@@ -12,7 +12,6 @@ use tokio::sync::mpsc;
 use crate::batch::{Batch, Values};
 use crate::board::Board;
 use crate::commit::Written;
-use crate::desk::DeskWrite;
 use crate::fault::GroupFailure;
 use crate::options::Options;
 use crate::request::{Answer, Reply, Request, Step};
@@ -252,10 +251,6 @@ fn decide(mut board: Board, group: Vec<Request>) -> Decided {
                 let state = tasks::release(&mut board, &lease, how);
                 news.tasks |= state == LeaseState::Held;
                 replies.push(Reply::State(answer, state));
-            }
-            Request::Desk(DeskWrite::AskLate(_), _) => {
-                news.questions = true;
-                takers.push(request);
             }
             Request::Claim(..)
             | Request::Lease(..)

@@ -118,8 +118,7 @@ pub use sealing::{
 };
 pub use serving::{
     a_response_is_kept_for_those_who_ask_again, a_setting_stays_as_it_was_first, a_tally_counts_what_is_there,
-    late_questions_are_asked_once, of_racing_reservations_one_is_new, responses_have_their_time,
-    workers_are_listed_with_their_leases,
+    of_racing_reservations_one_is_new, responses_have_their_time, workers_are_listed_with_their_leases,
 };
 pub use waiting::{
     everybody_who_waits_is_woken, waiting_ends_at_the_next_commit, waiting_for_the_past_is_over_at_once,
@@ -243,7 +242,6 @@ macro_rules! with_store_rules {
             a_response_is_kept_for_those_who_ask_again,
             a_setting_stays_as_it_was_first,
             a_tally_counts_what_is_there,
-            late_questions_are_asked_once,
             of_racing_reservations_one_is_new,
             responses_have_their_time,
             workers_are_listed_with_their_leases,

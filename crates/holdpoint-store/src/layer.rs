@@ -8,10 +8,10 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
-    GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges,
-    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
-    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept,
-    TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges, QuestionFilter,
+    QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunPage,
+    Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept, TaskFilter, TaskHead,
+    TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 
 /// A store around another one. Whatever is not written hands on, so a layer is as long as what it changes.
@@ -187,10 +187,6 @@ pub trait StoreLayer: Send + Sync + 'static {
         limit: usize,
     ) -> Result<QuestionChanges, StoreError> {
         self.inner().questions_after(scope, after, limit).await
-    }
-
-    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
-        self.inner().ask_late(late).await
     }
 
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
@@ -418,10 +414,6 @@ impl<L: StoreLayer> Store for L {
         limit: usize,
     ) -> Result<QuestionChanges, StoreError> {
         StoreLayer::questions_after(self, scope, after, limit).await
-    }
-
-    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
-        StoreLayer::ask_late(self, late).await
     }
 
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {

@@ -41,8 +41,8 @@ pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, OwnerId};
 pub use memory::MemoryStore;
 pub use prune::{PRUNE_LIMIT_MAX, PruneRequest};
 pub use question::{
-    LateQuestions, QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening,
-    QuestionPage, QuestionRow, QuestionSeq, QuestionStatus,
+    QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening, QuestionPage,
+    QuestionRow, QuestionSeq, QuestionStatus,
 };
 pub use response::{
     RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, RESPONSE_KEY_BYTES_MAX, RESPONSE_RESERVED_MS, Reservation, Reserved,

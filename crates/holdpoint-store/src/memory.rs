@@ -26,11 +26,11 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest,
-    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
-    ResponseKey, Revoked, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError,
-    StoreTally, Swept, SystemClock, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition,
-    Unsealed, WorkerRow, WorkerSeen,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges,
+    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
+    Revoked, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally,
+    Swept, SystemClock, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed,
+    WorkerRow, WorkerSeen,
 };
 use table::{Moved, Table, Wanted};
 
@@ -287,11 +287,6 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> Result<QuestionChanges, StoreError> {
         self.table().questions.after(scope, after, limit.min(DUE_LIMIT_MAX))
-    }
-
-    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
-        self.table().ask_late(late);
-        Ok(())
     }
 
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {

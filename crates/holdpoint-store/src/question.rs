@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint_core::{CallIndex, CallKey, Revision, RunId, Timestamp, ToolName, Turn};
+use holdpoint_core::{CallIndex, CallKey, RunId, Timestamp, ToolName, Turn};
 
 use crate::Cursor;
 
@@ -59,23 +59,6 @@ pub struct QuestionOpening {
     pub deadline: Option<Timestamp>,
     /// What people see, as the codec wrote it. Holds raw arguments.
     pub body: Vec<u8>,
-}
-
-/// Questions that a run asked before its store kept questions.
-#[derive(Clone, Debug)]
-pub struct LateQuestions {
-    /// The run.
-    pub run: RunId,
-    /// Where it must still be.
-    pub at: Revision,
-    /// Its agent, if it has a name.
-    pub agent: Option<Arc<str>>,
-    /// Its tenant, where there are tenants.
-    pub tenant: Option<Arc<str>>,
-    /// When they were asked.
-    pub asked_at: Timestamp,
-    /// The questions.
-    pub openings: Vec<QuestionOpening>,
 }
 
 /// Shows the size of the body only.

@@ -8,10 +8,10 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
-    GrantRow, Head, Hold, LateQuestions, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges,
-    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
-    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, StoreError, StoreTally, Swept, TaskFilter,
-    TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges, QuestionFilter,
+    QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunPage,
+    Scope, Seal, SealedRun, SessionFilter, SessionPage, StoreError, StoreTally, Swept, TaskFilter, TaskHead, TaskLease,
+    TaskPage, Tombstone, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 
 /// How many runs or tasks [`Store::due`] and [`Store::lapsed`] name at most, whatever was asked for.
@@ -197,10 +197,6 @@ pub trait Store: Send + Sync + 'static {
         after: Option<QuestionSeq>,
         limit: usize,
     ) -> Result<QuestionChanges, StoreError>;
-
-    /// Opens the questions of a run that asked them before its store kept questions, if it is still where they say. What is
-    /// there already stays as it is.
-    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError>;
 
     /// Keeps a value that everybody who uses this store shares, unless there is one of that name. Returns the one that is
     /// there.

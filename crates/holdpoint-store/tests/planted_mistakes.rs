@@ -9,10 +9,10 @@ use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp, ToolName};
 use holdpoint_store::conformance::{self, Fixture};
 use holdpoint_store::{
     AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, Fence, GrantFilter, GrantRow, Head, HeadUpdate,
-    LateQuestions, LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore, PruneRequest, QuestionChange,
-    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
-    ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionUse, Store, StoreError, StoreLayer, StoreTally,
-    TaskLease, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link, next_link, seal_link,
+    LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore, PruneRequest, QuestionChange, QuestionChanges,
+    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
+    RunFilter, RunPage, Scope, Seal, SealedRun, SessionUse, Store, StoreError, StoreLayer, StoreTally, TaskLease,
+    TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link, next_link, seal_link,
 };
 use tokio::sync::watch;
 
@@ -70,7 +70,6 @@ enum Mistake {
     ForgetsWorkers,
     CountsNothing,
     ForgetsSettings,
-    AsksLateAgain,
 }
 
 struct BrokenStore {
@@ -417,15 +416,6 @@ impl StoreLayer for BrokenStore {
         if self.has(Mistake::ForgetsSettings) { Ok(value.into()) } else { self.inner.first_setting(name, value).await }
     }
 
-    async fn ask_late(&self, late: &LateQuestions) -> Result<(), StoreError> {
-        let mut late = late.clone();
-        // As if nobody looked where the run is.
-        if self.has(Mistake::AsksLateAgain) {
-            late.at = self.inner.head(&late.run).await?.map_or(late.at, |head| head.revision);
-        }
-        self.inner.ask_late(&late).await
-    }
-
     fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
         if self.has(Mistake::NeverWakesWatchers) { self.silent.subscribe() } else { self.inner.watch(topic) }
     }
@@ -498,7 +488,6 @@ async fn the_suite_finds_every_planted_mistake() {
         ForgetsWorkers: workers_are_listed_with_their_leases;
         CountsNothing: a_tally_counts_what_is_there;
         ForgetsSettings: a_setting_stays_as_it_was_first;
-        AsksLateAgain: late_questions_are_asked_once;
         LosesAllOnReopening: what_was_committed_is_there_after_reopening;
     }
 }

@@ -2,7 +2,6 @@
 //! that workers delivered, seals the audit log, and throws away what is past its time. Any number of keepers may look after one store: each thing is done
 //! once.
 
-mod late;
 mod sealer;
 
 use std::collections::{HashMap, HashSet};
@@ -103,16 +102,12 @@ impl Keeper {
         let store = Arc::clone(self.runners[0].store());
         match self.seal_every.map(|every| Sealer::new(Arc::clone(&store), every)) {
             Some(sealer) => {
-                tokio::join!(self.look_after(&shutdown), sealer.run(&shutdown), self.tidy(&*store, &shutdown));
+                tokio::join!(self.look_after(&shutdown), sealer.run(&shutdown), sweep(&*store, &shutdown));
                 // What moved until the end, too.
                 sealer.finish(self.grace).await;
             }
-            None => _ = tokio::join!(self.look_after(&shutdown), self.tidy(&*store, &shutdown)),
+            None => _ = tokio::join!(self.look_after(&shutdown), sweep(&*store, &shutdown)),
         }
-    }
-
-    async fn tidy(&self, store: &dyn Store, shutdown: &CancellationToken) {
-        tokio::join!(late::ask_late(&self.runners[0], shutdown), sweep(store, shutdown));
     }
 
     async fn look_after(&self, shutdown: &CancellationToken) {

@@ -51,7 +51,7 @@ fn statements() -> Vec<&'static str> {
     all.extend([questions::CHANGED, questions::CHANGED_OF_TENANT, sessions::LOOK_SLOTS]);
     all.extend([desk::RESERVE, desk::RESERVED, desk::KEEP, desk::DROP, desk::SEEN, desk::WORKERS]);
     all.extend([desk::SWEEP_RESPONSES, desk::SWEEP_WORKERS]);
-    all.extend([desk::FIRST_SETTING, desk::CHANGE_SETTING, desk::ASK_LATE]);
+    all.extend([desk::FIRST_SETTING, desk::CHANGE_SETTING]);
     all
 }
 

@@ -7,9 +7,8 @@ use holdpoint_core::{CallIndex, Digest, Status, ToolName, Turn};
 use super::desk::{Desk, task, wants};
 use super::{Checked, Fixture, at, create, expect, must};
 use crate::{
-    HeadUpdate, LateQuestions, LeaseRequest, QuestionChange, QuestionFilter, QuestionKind, QuestionOpening,
-    RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS, Reservation, Reserved, ResponseKey, Scope, Store, StoreTally, Swept,
-    WORKER_KEPT_MS, WorkerSeen,
+    HeadUpdate, LeaseRequest, QuestionChange, QuestionKind, QuestionOpening, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS,
+    Reservation, Reserved, ResponseKey, Scope, Store, StoreTally, Swept, WORKER_KEPT_MS, WorkerSeen,
 };
 
 fn key(sender: &str, name: &str) -> ResponseKey {
@@ -158,42 +157,6 @@ pub async fn a_setting_stays_as_it_was_first(fixture: Fixture) -> Checked {
     let fixture = fixture.reopened().await;
     let found = must("keep a setting", fixture.store.first_setting("key", "one").await)?;
     expect(*found == *"four", || format!("after opening it again it is {found}"))
-}
-
-/// Questions that come late are asked if the run is where they say, and change nothing that is there.
-pub async fn late_questions_are_asked_once(Fixture { store, clock, .. }: Fixture) -> Checked {
-    let desk = Desk { store, clock };
-    let run = holdpoint_core::RunId::new("late");
-    let head = HeadUpdate { tenant: Some("acme".into()), ..HeadUpdate::new(Status::AwaitingToolConfirmation) };
-    create(&desk.store, &run, head).await?;
-    let question = |index, body: &[u8]| QuestionOpening {
-        turn: Turn(1),
-        index: CallIndex(index),
-        tool: ToolName::new("pay"),
-        kind: QuestionKind::Permission,
-        deadline: (index == 1).then(|| desk.now()),
-        body: body.to_vec(),
-    };
-    let late = |revision, openings| LateQuestions {
-        run: run.clone(),
-        at: at(revision),
-        agent: Some("desk".into()),
-        tenant: Some("acme".into()),
-        asked_at: desk.now(),
-        openings,
-    };
-    let begin = must("changes", desk.store.questions_after(&Scope::All, None, 10).await)?.seq;
-    must("ask late", desk.store.ask_late(&late(7, vec![question(0, b"elsewhere")])).await)?;
-    for body in [b"first", b"again"] {
-        must("ask late", desk.store.ask_late(&late(1, vec![question(0, body), question(1, body)])).await)?;
-    }
-    let own = QuestionFilter { tenant: Some("acme".into()), ..QuestionFilter::default() };
-    let rows = must("questions", desk.store.questions(&own).await)?.questions;
-    let shown: Vec<_> = rows.iter().map(|row| (row.key.index.0, row.deadline.is_some(), &*row.body)).collect();
-    expect(shown == [(1, true, &b"first"[..]), (0, false, &b"first"[..])], || format!("there are {rows:?}"))?;
-    expect(rows.iter().all(|row| &*row.agent == "desk" && row.asked_at == desk.now()), || format!("{rows:?}"))?;
-    let changes = must("changes", desk.store.questions_after(&Scope::All, Some(begin), 10).await)?;
-    expect(changes.questions.len() <= 2, || format!("{changes:?}"))
 }
 
 /// A tally counts what is there and not over.

@@ -8,8 +8,8 @@ use holdpoint_core::{CallIndex, CallKey, Timestamp, Turn};
 use super::queue::CallPlace;
 use super::runs::RunNo;
 use crate::{
-    Cursor, LateQuestions, QuestionChange, QuestionChanges, QuestionFilter, QuestionOpening, QuestionPage, QuestionRow,
-    QuestionSeq, QuestionStatus, Scope, StoreError, Transition,
+    Cursor, QuestionChange, QuestionChanges, QuestionFilter, QuestionOpening, QuestionPage, QuestionRow, QuestionSeq,
+    QuestionStatus, Scope, StoreError, Transition,
 };
 
 const PENDING_CURSOR: char = 'p';
@@ -57,17 +57,6 @@ impl Questions {
                         row.changed_at = step.at;
                     });
                 }
-            }
-        }
-    }
-
-    /// Opens those that are not there.
-    pub(super) fn late(&mut self, number: RunNo, late: &LateQuestions) {
-        for opening in &late.openings {
-            let (place, run) = ((number, opening.turn, opening.index), late.run.clone());
-            if !self.calls.contains_key(&place) {
-                let key = CallKey { run, turn: opening.turn, index: opening.index };
-                self.open(place, key, (opening, (&late.agent, &late.tenant, late.asked_at)));
             }
         }
     }

@@ -19,8 +19,8 @@ use super::sessions::Sessions;
 use super::waiters::{Waiter, Waiters};
 use super::work::is_paused;
 use crate::{
-    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LateQuestions, LeaseState, PRUNE_LIMIT_MAX,
-    PruneRequest, Record, RunFilter, RunPage, Scope, StoreError, TaskChange, TaskGuard, TaskState, Topic, Transition,
+    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseState, PRUNE_LIMIT_MAX, PruneRequest,
+    Record, RunFilter, RunPage, Scope, StoreError, TaskChange, TaskGuard, TaskState, Topic, Transition,
 };
 
 /// All runs and tasks.
@@ -96,16 +96,6 @@ impl Table {
         let Some(wanted) = step.session_use.after().filter(|_| step.head.session.is_some()) else { return Ok(()) };
         let last = self.sessions.last(step).and_then(|number| self.runs.get(number)).map(|entry| &entry.run);
         if last == wanted { Ok(()) } else { Err(CommitError::SessionBusy) }
-    }
-
-    /// Opens questions of a run that is still where they say.
-    pub(super) fn ask_late(&mut self, late: &LateQuestions) {
-        let Some((number, entry)) = self.runs.find(&late.run) else { return };
-        if entry.revision != late.at {
-            return;
-        }
-        self.questions.late(number, late);
-        self.notify(Topic::Questions);
     }
 
     fn check_guards(&self, run: Option<RunNo>, changes: &[TaskChange]) -> Result<(), CommitError> {

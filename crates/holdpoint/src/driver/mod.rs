@@ -33,7 +33,6 @@ use crate::{Error, RunResult};
 pub(crate) use changed::{has_changed, unfit_arguments};
 pub(crate) use commit::{load_run, try_load_run};
 pub(crate) use facts::run_facts;
-pub(crate) use questions::openings;
 pub(crate) use tasks::Guards;
 pub(crate) use understand::{listed, understand_edit};
 

@@ -53,11 +53,6 @@ fn pending(run: &Run) -> BTreeMap<Place, Vec<u8>> {
     places.filter_map(|index| Some(((run.turn(), index), encode_question(run, index)?))).collect()
 }
 
-/// The questions of a run that is durable as it is.
-pub(crate) fn openings(run: &Run) -> Vec<QuestionOpening> {
-    pending(run).into_iter().filter_map(|(place, body)| opening(run, place, body)).collect()
-}
-
 fn open(run: &Run, place: Place, body: Vec<u8>) -> Option<QuestionChange> {
     opening(run, place, body).map(|opening| QuestionChange::Open(Box::new(opening)))
 }

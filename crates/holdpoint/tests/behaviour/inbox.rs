@@ -4,17 +4,16 @@ use crate::common;
 
 use std::sync::Arc;
 
-use common::{Counter, Inboxed, PATIENCE, asking, by_name, check_inbox, echo};
+use common::{Counter, Inboxed, asking, by_name, check_inbox, echo};
 use holdpoint::codec::{decode_question, decode_question_note};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::store::{
     CommitError, ManualClock, MemoryStore, QuestionEnd, QuestionFilter, QuestionKind, QuestionRow, QuestionStatus,
-    Scope, Store, StoreLayer, Topic, Transition,
+    Scope, Store, StoreLayer, Transition,
 };
-use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, Failpoint, Keeper, RunId, RunRequest, Siblings, Status};
+use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, Failpoint, RunId, RunRequest, Siblings, Status};
 use holdpoint_core::{CallKey, Revision};
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 fn inboxed() -> Arc<dyn Store> {
     Arc::new(Inboxed(Arc::new(MemoryStore::new())))
@@ -191,50 +190,6 @@ async fn the_check_of_these_tests_can_fail() {
     assert_eq!(check_inbox(&*store, &RunId::new("r")).await, Ok(()));
     agent.resume(&paused, Decisions::new().allow("a")).await.unwrap();
     assert!(check_inbox(&*store, &RunId::new("r")).await.is_err());
-}
-
-/// A store as an older version was: it knows no questions.
-struct Unasked(Arc<dyn Store>);
-
-#[async_trait::async_trait]
-impl StoreLayer for Unasked {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
-    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
-        self.0.commit(run, at, Transition { questions: Vec::new(), ..transition }).await
-    }
-}
-
-#[tokio::test]
-async fn runs_that_were_paused_before_there_was_an_inbox_are_in_it_once_a_keeper_looked() {
-    let (store, counter): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), Counter::default());
-    let agent = |store: Arc<dyn Store>| {
-        let (builder, _) = asking(&[("a", "ask_pay", "{}"), ("b", "ask_mail", "{}")]);
-        tools(builder.name("support").store(store), &counter).build().unwrap()
-    };
-    let old = agent(Arc::new(Unasked(Arc::clone(&store))));
-    let by = Actor { tenant: Some("acme".into()), ..person("zoe", &[]) };
-    let paused = old.chat(request("r").by(by)).await.unwrap();
-    assert_eq!((paused.pending().len(), of(&store, QuestionStatus::Pending).await.len()), (2, 0));
-
-    let new = agent(Arc::clone(&store));
-    for _ in 0..2 {
-        let stop = CancellationToken::new();
-        let mut asked = store.watch(Topic::Questions);
-        let keeping = tokio::spawn(Keeper::new(new.runner()).run(stop.clone()));
-        if of(&store, QuestionStatus::Pending).await.is_empty() {
-            tokio::time::timeout(PATIENCE, asked.changed()).await.expect("it is asked in time").unwrap();
-        }
-        stop.cancel();
-        keeping.await.unwrap();
-        check_inbox(&*store, paused.run_id()).await.unwrap();
-    }
-    let rows = of(&store, QuestionStatus::Pending).await;
-    assert!(rows.iter().all(|row| (&*row.agent, row.tenant.as_deref()) == ("support", Some("acme"))), "{rows:?}");
-    new.resume(&paused, Decisions::new().allow("a").allow("b").by("ana")).await.unwrap();
-    assert_eq!(of(&store, QuestionStatus::Answered).await.len(), 2);
 }
 
 #[tokio::test]
