@@ -21,6 +21,7 @@ mod follow;
 mod grant;
 mod ids;
 mod input;
+mod lease;
 mod message;
 mod outcome;
 mod owed;
@@ -52,6 +53,7 @@ pub use input::{
     Measured, Missing, ModelFailed, Problem, ProposedCall, Refit, Replied, Reply, Returned, Started, Target, TaskLate,
     TaskLost, TaskReturned, TaskRevoked, TasksReturned, ToolChanged, Unfinished, Usage,
 };
+pub use lease::{ClockReading, LeaseTerm};
 pub use message::{AssistantMessage, CallArguments, Message, MessageCall, ProviderState, Role, ToolMessage};
 pub use outcome::{Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
 pub use owed::{Effect, EffectId};

@@ -69,7 +69,7 @@ impl Storage for Model {
         if found != at && !planted::active(Bug::MergeStale) {
             return Err(Refused::Stale);
         }
-        if found == at && !self.queue.allows(slot, &transition.tasks) {
+        if found == at && !self.queue.allows(slot, &transition.tasks, self.now) {
             return Err(Refused::LeaseLost);
         }
         let Transition { records, head, hold, tasks, grants, .. } = transition;
@@ -100,10 +100,7 @@ impl Storage for Model {
 
     fn renew(&mut self, slot: Slot, hold: &Hold) -> Grip {
         let Some(head) = self.heads.get_mut(&slot) else { return Grip::Lost };
-        if head.status != Status::Running {
-            return Grip::Held;
-        }
-        if head.owner.as_ref().is_some_and(|owner| *owner != hold.owner) {
+        if head.status != Status::Running || head.owner.as_ref() != Some(&hold.owner) {
             return Grip::Lost;
         }
         head.hold(Some(hold), self.now);

@@ -31,18 +31,13 @@ struct Entry {
 
 impl Queue {
     /// Whether the guards hold.
-    pub(crate) fn allows(&self, slot: Slot, changes: &[TaskChange]) -> bool {
+    pub(crate) fn allows(&self, slot: Slot, changes: &[TaskChange], now: Timestamp) -> bool {
         changes.iter().all(|change| match change {
             TaskChange::Open(_) => true,
             TaskChange::Close { turn, index, guard } => {
-                let task = self.tasks.get(&(slot, *turn, *index)).map(|entry| &entry.task);
-                match guard {
-                    TaskGuard::Any => true,
-                    TaskGuard::Waiting => {
-                        task.is_none_or(|task| task.lease().is_none()) || planted::active(Bug::ExpireTaken)
-                    }
-                    TaskGuard::Lease(fence) => task.and_then(Task::lease).is_some_and(|lease| lease.fence == *fence),
-                }
+                let task = self.tasks.get(&(slot, *turn, *index)).map(|entry| entry.task.guarded());
+                let ignored = *guard == TaskGuard::Waiting && planted::active(Bug::ExpireTaken);
+                guard.holds(task, now) || ignored
             }
         })
     }
@@ -141,6 +136,10 @@ impl Queue {
                 now
             }
             Release::Retry { delay_ms } => now.plus_ms(delay_ms),
+            Release::Lapsed { .. } if matches!(task.state, State::Leased { until, .. } if until > now) => {
+                return Grip::Lost;
+            }
+            Release::Lapsed { delay_ms } => now.plus_ms(delay_ms),
         };
         task.state = State::Waiting { available_at };
         Grip::Held

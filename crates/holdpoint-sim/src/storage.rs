@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_core::{Attempt, CallIndex, GrantId, Repeat, Revision, Timestamp, ToolName, Turn};
-use holdpoint_store::{Fence, Hold, Release, Transition};
+use holdpoint_store::{Fence, GuardedTask, Hold, Release, Transition};
 
 use crate::disk::{Disk, Slot};
 use crate::stored::Record;
@@ -182,6 +182,15 @@ impl Task {
         match &self.state {
             State::Leased { lease, .. } | State::Delivered(lease) => Some(lease),
             State::Waiting { .. } => None,
+        }
+    }
+
+    /// What a guard looks at.
+    pub(crate) fn guarded(&self) -> GuardedTask {
+        match &self.state {
+            State::Waiting { .. } => GuardedTask::Waiting,
+            State::Leased { lease, until } => GuardedTask::Leased { fence: lease.fence, until: *until },
+            State::Delivered(lease) => GuardedTask::Delivered { fence: lease.fence },
         }
     }
 }

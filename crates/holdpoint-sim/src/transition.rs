@@ -6,8 +6,8 @@ use holdpoint_codec::tasks::encode_task;
 use holdpoint_codec::{audit, encode_grant, encode_question};
 use holdpoint_core::{Attempt, CallIndex, CallState, Event, Run, Status, Timestamp, Turn};
 use holdpoint_store::{
-    Fence, GrantOpening, HeadUpdate, Hold, OwnerId, QuestionChange, QuestionEnd, QuestionKind, QuestionOpening,
-    TaskChange, TaskGuard, TaskOpening, Transition,
+    GrantOpening, HeadUpdate, Hold, OwnerId, QuestionChange, QuestionEnd, QuestionKind, QuestionOpening, TaskChange,
+    TaskGuard, TaskOpening, Transition,
 };
 
 use crate::process::ProcessId;
@@ -23,8 +23,8 @@ pub(crate) enum Guards {
     Any,
     /// Nobody has them.
     Waiting,
-    /// These leases are the current ones; about other tasks nothing is said.
-    Leases(Vec<(Place, Fence)>),
+    /// Each of these tasks passes its guard; about other tasks nothing is said.
+    Each(Vec<(Place, TaskGuard)>),
 }
 
 /// What a commit is made of.
@@ -142,9 +142,9 @@ impl Guards {
         match self {
             Guards::Any => TaskGuard::Any,
             Guards::Waiting => TaskGuard::Waiting,
-            Guards::Leases(leases) => {
-                let wanted = leases.iter().find(|((_, turn, index), _)| (*turn, *index) == call);
-                wanted.map_or(TaskGuard::Any, |(_, fence)| TaskGuard::Lease(*fence))
+            Guards::Each(guards) => {
+                let wanted = guards.iter().find(|((_, turn, index), _)| (*turn, *index) == call);
+                wanted.map_or(TaskGuard::Any, |(_, guard)| *guard)
             }
         }
     }

@@ -8,7 +8,7 @@ use holdpoint_core::{
     AfterLoss, Decision, Input, LossCause, Recheck, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
     TasksReturned, task_loss,
 };
-use holdpoint_store::Release;
+use holdpoint_store::{Release, TaskGuard};
 
 use crate::arrivals::Arrival;
 use crate::checks::{Seen, StartedTool};
@@ -139,10 +139,12 @@ impl World {
 
     fn lost(&mut self, task: &Task, cause: LossCause) {
         let Some(lease) = task.leased() else { return };
+        let has_lapsed = cause == LossCause::LeaseLapsed;
         let overdue = task.deadline.is_some_and(|deadline| deadline <= self.now);
         let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
             AfterLoss::Retry { delay_ms } if !overdue => {
-                if self.storage().release(lease, Release::Retry { delay_ms }) == Grip::Held {
+                let how = if has_lapsed { Release::Lapsed { delay_ms } } else { Release::Retry { delay_ms } };
+                if self.storage().release(lease, how) == Grip::Held {
                     self.note(|| format!("handed out again: {lease:?}"));
                     self.checks.see(&Seen::TaskReleased(lease), &self.disk);
                 }
@@ -152,14 +154,15 @@ impl World {
             AfterLoss::Retry { .. } | AfterLoss::Ask(_) => cause,
         };
         let Lease { place: (slot, turn, call), fence, attempt, worker, since } = lease.clone();
+        let guard = if has_lapsed { TaskGuard::Lapsed(fence) } else { TaskGuard::Leased(fence) };
         let input = Input::TaskLost(TaskLost { turn, call, attempt, worker, since, cause });
-        self.send_guarded(slot, input, Guards::Leases(vec![(lease.place, fence)]));
+        self.send_guarded(slot, input, Guards::Each(vec![(lease.place, guard)]));
     }
 
     /// The run gets what was delivered, all of it or a part.
     pub(crate) fn fold(&mut self, slot: Slot) {
         let mut tasks = Vec::new();
-        let mut leases = Vec::new();
+        let mut guards = Vec::new();
         for delivered in self.storage().delivered(slot) {
             if self.faults == Faults::On && self.random.percent(15) {
                 continue;
@@ -168,14 +171,14 @@ impl World {
             let attempt = delivered.task.attempts;
             let settlement =
                 decode_delivery(&delivered.result).expect("a delivery reads back from the bytes written for it");
-            leases.push((place, fence));
+            guards.push((place, TaskGuard::Delivered(fence)));
             tasks.push(TaskReturned { turn: place.1, call: place.2, attempt, worker, since, settlement });
         }
         if tasks.is_empty() {
             return;
         }
         self.random.shuffle(&mut tasks);
-        self.send_guarded(slot, Input::TasksReturned(Box::new(TasksReturned { tasks })), Guards::Leases(leases));
+        self.send_guarded(slot, Input::TasksReturned(Box::new(TasksReturned { tasks })), Guards::Each(guards));
     }
 
     /// A worker goes on.
@@ -229,7 +232,7 @@ impl World {
         let (slot, turn, call) = lease.place;
         let Some(changed) = self.changed(&stored.tool, call, Some((turn, lease.attempt))) else { return false };
         self.note(|| format!("finds another tool: {lease:?}"));
-        self.send_guarded(slot, changed, Guards::Leases(vec![(lease.place, lease.fence)]));
+        self.send_guarded(slot, changed, Guards::Each(vec![(lease.place, TaskGuard::Leased(lease.fence))]));
         true
     }
 
@@ -245,7 +248,7 @@ impl World {
         }
         let Lease { place: (slot, turn, call), fence, attempt, worker, since } = lease.clone();
         let input = Input::TaskRevoked(TaskRevoked { turn, call, attempt, worker, since, decision });
-        self.send_guarded(slot, input, Guards::Leases(vec![(lease.place, fence)]));
+        self.send_guarded(slot, input, Guards::Each(vec![(lease.place, TaskGuard::Leased(fence))]));
         true
     }
 

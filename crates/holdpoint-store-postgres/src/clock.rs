@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Instant;
 
 use holdpoint_core::Timestamp;
-use holdpoint_store::Clock;
+use holdpoint_store::{Clock, SteadyClock, boot_us};
 
 /// The given clock, or that of the database as far as it is known here.
 pub(crate) enum Moments {
@@ -44,24 +43,24 @@ impl fmt::Debug for Moments {
     }
 }
 
-/// What the clock of the database shows, without asking it each time: it goes on by the clock of this process, which
-/// nobody sets.
+/// What the clock of the database shows, without asking it each time: in between it advances by the machine's clock that
+/// counts suspended time and that nobody sets.
 #[derive(Debug)]
 pub(crate) struct DatabaseClock {
-    start: Instant,
-    /// What the database's clock showed at `start`.
+    start_us: i64,
+    /// What the database's clock showed at `start_us`.
     offset_us: AtomicI64,
-    latest_us: AtomicI64,
+    shown: SteadyClock,
 }
 
 impl DatabaseClock {
     fn new() -> Self {
-        Self { start: Instant::now(), offset_us: AtomicI64::new(0), latest_us: AtomicI64::new(i64::MIN) }
+        Self { start_us: boot_us(), offset_us: AtomicI64::new(0), shown: SteadyClock::default() }
     }
 
     /// How long this clock has been going.
     pub(crate) fn elapsed_us(&self) -> i64 {
-        i64::try_from(self.start.elapsed().as_micros()).unwrap_or(i64::MAX)
+        boot_us().saturating_sub(self.start_us)
     }
 
     /// The database showed `seen_us` at some moment between two of ours.
@@ -71,9 +70,8 @@ impl DatabaseClock {
     }
 
     fn now(&self) -> Timestamp {
-        let seen = self.elapsed_us().saturating_add(self.offset_us.load(Ordering::Relaxed));
-        let latest = self.latest_us.fetch_max(seen, Ordering::Relaxed);
-        Timestamp(latest.max(seen))
+        let elapsed_us = self.elapsed_us();
+        self.shown.follow(elapsed_us.saturating_add(self.offset_us.load(Ordering::Relaxed)), elapsed_us)
     }
 }
 

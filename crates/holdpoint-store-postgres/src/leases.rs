@@ -8,12 +8,9 @@ use crate::lines::Lines;
 use crate::read::distinct;
 use crate::row::{column, limit, milliseconds};
 
-/// A run that is not to go on is held by nobody and needs no hold: there is nothing to lose.
-const RENEW: &str = "with renewed as ( \
-        update holdpoint_runs set owner = $2, \
-            free_at = coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + $3 \
-        where run_id = $1 and status = 0 and (owner = $2 or owner is null) returning 1) \
-    select 1 from renewed union all select 1 from holdpoint_runs where run_id = $1 and status <> 0 limit 1";
+const RENEW: &str = "update holdpoint_runs \
+    set free_at = coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + $3 \
+    where run_id = $1 and status = 0 and owner = $2 returning 1";
 
 /// Those that wait longest of each agent, locked one by one as the index gives them, and then the longest of all.
 pub(crate) const CLAIM: &str = "with moment as materialized ( \

@@ -56,7 +56,7 @@ const RELEASE: &str = "with moment as materialized ( \
         state = 0, worker = null, since = null, last_request = $7 \
     from moment, holdpoint_runs r \
     where r.run_id = $1 and t.run_no = r.run_no and t.turn = $2 and t.place = $3 and t.fence = $4 \
-        and (t.state = 1 or (t.state = 0 and t.last_request = $7)) \
+        and ((t.state = 1 and (t.ready_at <= moment.now or not $9)) or (t.state = 0 and t.last_request = $7)) \
     returning 1";
 
 /// The place of a task and its fence, as every statement names them. A fence that the database cannot hold is none.
@@ -111,12 +111,13 @@ pub(crate) async fn release(
     let (run, turn, place, fence) = named(lease);
     let (uncounted, delay_us) = match how {
         Release::Unstarted => (1, 0),
-        Release::Retry { delay_ms } => (0, milliseconds(delay_ms, RETRY_MS_MAX)),
+        Release::Retry { delay_ms } | Release::Lapsed { delay_ms } => (0, milliseconds(delay_ms, RETRY_MS_MAX)),
     };
+    let only_lapsed = matches!(how, Release::Lapsed { .. });
     let request = token();
     let rows = lines.rows("give a task back", || {
         let release = sqlx::query(RELEASE).bind(run).bind(turn).bind(place).bind(fence);
-        release.bind(uncounted).bind(delay_us).bind(request).bind(moments.given_us())
+        release.bind(uncounted).bind(delay_us).bind(request).bind(moments.given_us()).bind(only_lapsed)
     });
     Ok(if rows.await?.is_empty() { LeaseState::Lost } else { LeaseState::Held })
 }

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use holdpoint_core::{Attempt, CallKey, Revision, RunId, Status, Timestamp};
-use holdpoint_store::{Fence, Link, TaskOpening};
+use holdpoint_store::{Fence, GuardedTask, Link, TaskOpening};
 
 /// Values by key, in the order in which they came.
 pub(crate) struct Keyed<K, V> {
@@ -136,6 +136,15 @@ pub(crate) struct Opened {
 }
 
 impl TaskNow {
+    /// What a guard looks at.
+    pub(crate) fn guarded(&self) -> GuardedTask {
+        match &self.state {
+            TaskStage::Waiting => GuardedTask::Waiting,
+            TaskStage::Leased(fence) => GuardedTask::Leased { fence: *fence, until: self.moment },
+            TaskStage::Delivered(fence, _) => GuardedTask::Delivered { fence: *fence },
+        }
+    }
+
     /// The lease that is the current one, or the one under which the result came.
     pub(crate) fn fence(&self) -> Option<Fence> {
         match &self.state {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_core::{CallKey, Revision, Status, Timestamp};
-use holdpoint_store::{
-    CommitError, Hold, LEASE_MS_MAX, PruneRequest, TaskChange, TaskGuard, TaskOpening, first_link, next_link,
-};
+use holdpoint_store::{CommitError, Hold, LEASE_MS_MAX, PruneRequest, TaskChange, TaskOpening, first_link, next_link};
 
 use crate::batch::{Batch, Values};
 use crate::board::{Board, Chain, Moved, Opened, RunChange, RunNow, TaskNow, TaskStage};
@@ -93,19 +91,14 @@ pub(crate) fn decide(board: &mut Board, written: &mut Written, step: Step) -> Re
 }
 
 fn check_guards(board: &Board, step: &Step) -> Result<(), CommitError> {
-    for change in &step.tasks {
-        let TaskChange::Close { turn, index, guard } = change else { continue };
-        let task = board.task(&CallKey { run: step.run.clone(), turn: *turn, index: *index });
-        let holds = match guard {
-            TaskGuard::Any => true,
-            TaskGuard::Lease(fence) => task.is_some_and(|task| task.fence() == Some(*fence)),
-            TaskGuard::Waiting => task.is_none_or(|task| task.fence().is_none()),
-        };
-        if !holds {
-            return Err(CommitError::LeaseLost);
+    let holds = |change: &TaskChange| match change {
+        TaskChange::Open(_) => true,
+        TaskChange::Close { turn, index, guard } => {
+            let task = board.task(&CallKey { run: step.run.clone(), turn: *turn, index: *index });
+            guard.holds(task.map(TaskNow::guarded), board.now)
         }
-    }
-    Ok(())
+    };
+    if step.tasks.iter().all(holds) { Ok(()) } else { Err(CommitError::LeaseLost) }
 }
 
 /// Who holds a run after a commit, and until when. A run that is not to go on is held by nobody.

@@ -54,18 +54,12 @@ pub(crate) fn read_runs(rows: &[SqliteRow]) -> Result<Vec<RunId>, StoreError> {
     rows.iter().map(|row| Ok(RunId::new(Reader::new(row).text()?))).collect()
 }
 
-/// A run that is not to go on is held by nobody and needs no hold. A lease of somebody else that lapsed is for those who
-/// claim.
 pub(crate) fn renew(board: &mut Board, run: &RunId, hold: &Hold) -> LeaseState {
     let now = board.now;
     let Some(run) = board.run_mut(run) else { return LeaseState::Lost };
-    if run.status != Status::Running {
-        return LeaseState::Held;
-    }
-    if run.owner.as_deref().is_some_and(|owner| owner != hold.owner.as_str()) {
+    if run.status != Status::Running || run.owner.as_deref() != Some(hold.owner.as_str()) {
         return LeaseState::Lost;
     }
-    run.owner = Some(hold.owner.as_str().into());
     run.lease_until = lease_end(hold, now);
     run.change = match run.change {
         RunChange::Nothing | RunChange::Renewed => RunChange::Renewed,

@@ -217,6 +217,8 @@ pub(crate) fn release(board: &mut Board, lease: &TaskLease, how: Release) -> Lea
             now
         }
         Release::Retry { delay_ms } => now.plus_ms(delay_ms),
+        Release::Lapsed { .. } if task.moment > now => return LeaseState::Lost,
+        Release::Lapsed { delay_ms } => now.plus_ms(delay_ms),
     };
     task.state = TaskStage::Waiting;
     task.is_changed = true;

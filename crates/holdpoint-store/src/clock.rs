@@ -1,9 +1,11 @@
 //! Where moments come from.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, PoisonError};
 
 use holdpoint_core::Timestamp;
+
+use crate::lease_clock::{boot_us, wall_us};
 
 /// Tells the moment. Never goes backwards.
 pub trait Clock: Send + Sync + 'static {
@@ -11,11 +13,10 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
 
-/// The clock of the machine, held still while the machine's clock is set back.
+/// The clock of the machine. While the machine's clock is set back, it runs on at half speed until the other has caught up:
+/// a lease that is renewed always ends later than before.
 #[derive(Debug, Default)]
-pub struct SystemClock {
-    latest_us: AtomicI64,
-}
+pub struct SystemClock(SteadyClock);
 
 impl SystemClock {
     /// A clock that follows the machine's.
@@ -26,10 +27,36 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let seen = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
-        let latest = self.latest_us.fetch_max(seen, Ordering::Relaxed);
-        Timestamp(latest.max(seen))
+        self.0.follow(wall_us(), boot_us())
+    }
+}
+
+/// Follows a clock that may be set, without ever going back or standing still.
+#[derive(Debug, Default)]
+pub struct SteadyClock(Mutex<Option<Shown>>);
+
+/// What was shown last, and what the clock that counts suspended time showed then.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    now_us: i64,
+    boot_us: i64,
+}
+
+impl SteadyClock {
+    /// The moment to show when the followed clock shows `seen_us`.
+    pub fn follow(&self, seen_us: i64, boot_us: i64) -> Timestamp {
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_us = match *shown {
+            None => seen_us,
+            Some(before) => {
+                let passed_us = boot_us.saturating_sub(before.boot_us).max(0);
+                seen_us.max(before.now_us.saturating_add(passed_us / 2))
+            }
+        };
+        // Readings of several threads may come out of order: what is kept never goes back.
+        let boot_us = shown.map_or(boot_us, |before| before.boot_us.max(boot_us));
+        *shown = Some(Shown { now_us, boot_us });
+        Timestamp(now_us)
     }
 }
 
@@ -66,3 +93,6 @@ impl Clock for ManualClock {
         Timestamp(self.now_us.load(Ordering::Relaxed))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,7 +62,7 @@ pub use chains::{
     chains_are_right_under_load, the_audit_log_of_a_tenant_or_a_run_comes_alone, the_whole_audit_log_comes_in_pages,
 };
 pub use claims::{
-    a_commit_says_who_holds_the_run, a_held_run_is_claimed_when_its_lease_lapsed,
+    a_commit_says_who_holds_the_run, a_held_run_is_claimed_when_its_lease_lapsed, a_lease_that_is_not_held_is_lost,
     claims_are_of_some_agents_and_limited, of_racing_claims_each_run_goes_to_one, only_running_runs_are_claimed,
     only_the_holder_renews_a_lease,
 };
@@ -86,8 +86,10 @@ pub use granting::{
     only_the_newest_grants_are_matched,
 };
 pub use guards::{
-    a_lost_lease_creates_no_run, a_lost_lease_leaves_the_hold_alone, a_lost_lease_undoes_the_whole_transition,
+    a_heartbeat_or_a_result_beats_giving_back_a_lapsed_task, a_lost_lease_creates_no_run,
+    a_lost_lease_leaves_the_hold_alone, a_lost_lease_undoes_the_whole_transition,
     a_stale_commit_leaves_the_queue_alone, a_task_opened_again_replaces_the_other, closing_asks_what_its_guard_says,
+    each_guard_passes_its_own_states_only,
 };
 pub use lasting::{
     lists_are_whole_while_runs_are_added, tasks_of_different_calls_are_kept_apart, ten_thousand_runs_are_all_found,
@@ -170,6 +172,8 @@ macro_rules! with_store_rules {
             a_stale_commit_leaves_the_queue_alone,
             a_task_opened_again_replaces_the_other,
             closing_asks_what_its_guard_says,
+            each_guard_passes_its_own_states_only,
+            a_heartbeat_or_a_result_beats_giving_back_a_lapsed_task,
             a_lease_ends_at_the_deadline_of_its_task,
             a_leased_task_is_not_leased_again,
             a_worker_gets_only_what_it_asked_for,
@@ -196,7 +200,7 @@ macro_rules! with_store_rules {
             claims_are_of_some_agents_and_limited,
             of_racing_claims_each_run_goes_to_one,
             only_running_runs_are_claimed,
-            only_the_holder_renews_a_lease,
+            a_lease_that_is_not_held_is_lost, only_the_holder_renews_a_lease,
             a_free_run_wakes_those_who_wait_for_runs,
             a_result_wakes_those_who_wait_for_runs,
             a_task_wakes_those_who_wait_for_tasks,

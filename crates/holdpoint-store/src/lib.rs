@@ -14,6 +14,7 @@ mod faulty;
 mod grant;
 mod layer;
 mod lease;
+mod lease_clock;
 mod memory;
 pub mod packed;
 mod prune;
@@ -31,13 +32,14 @@ pub use audit::{
     AuditPage, AuditRow, AuditScope, AuditedRun, Link, Seal, SealMark, SealedRun, Tombstone, Trace, Unsealed,
     first_link, next_link, seal_link,
 };
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, ManualClock, SteadyClock, SystemClock};
 pub use error::{CommitError, StoreError, TransitionProblem};
 pub use fault::StoreFault;
 pub use faulty::{FaultPoint, FaultyStore};
 pub use grant::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked};
 pub use layer::StoreLayer;
 pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, OwnerId};
+pub use lease_clock::{LeaseClock, ManualLeaseClock, SystemLeaseClock, boot_us};
 pub use memory::MemoryStore;
 pub use prune::{PRUNE_LIMIT_MAX, PruneRequest};
 pub use question::{
@@ -53,8 +55,9 @@ pub use scope::Scope;
 pub use session_list::{SessionFilter, SessionPage, SessionRow, SessionUse};
 pub use store::{DUE_LIMIT_MAX, Store, Topic};
 pub use task::{
-    DeliveredTask, Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask,
-    Release, TaskChange, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage, TaskStage, TaskState,
+    DeliveredTask, Fence, GuardedTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState,
+    LeasedTask, Release, TaskChange, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage, TaskStage,
+    TaskState,
 };
 pub use transition::{
     Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_BYTES_MAX, TRANSITION_RECORDS_MAX,

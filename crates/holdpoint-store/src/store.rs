@@ -137,8 +137,9 @@ pub trait Store: Send + Sync + 'static {
     /// Takes a grant of a tenant back. Says whether there was one to take back: one that nobody had taken back before.
     async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError>;
 
-    /// Prolongs the lease of a run that this owner holds, or that nobody does. For no time at all gives it back: whoever claims
-    /// it next has it.
+    /// Renews the lease of a run that goes on and that this owner holds, also one that lapsed and that nobody claimed. A lease
+    /// of 0 ms gives the run back: it can be claimed at once. In any other case, and for a run that paused, ended or was
+    /// claimed, [`LeaseState::Lost`].
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError>;
 
     /// Takes runs of these agents that are to go on and whose lease lapsed or that nobody holds, those that wait longest

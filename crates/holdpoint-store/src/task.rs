@@ -48,11 +48,61 @@ pub enum TaskChange {
 pub enum TaskGuard {
     /// Nothing.
     Any,
-    /// This lease of it is the current one, or the one under which its result was delivered. That it lapsed does not matter
-    /// as long as nobody else took the task.
-    Lease(Fence),
-    /// Nobody has leased it, and it has no result.
+    /// No worker has leased it, and it has no result. A missing task passes.
     Waiting,
+    /// It has no result, whether or not a worker has leased it. A missing task passes.
+    NoResult,
+    /// A worker holds it under this lease and has not completed it. The lease may have lapsed.
+    Leased(Fence),
+    /// As [`TaskGuard::Leased`], and the lease has lapsed by the store's clock at the moment of the commit: a heartbeat or a
+    /// result that arrived first wins.
+    Lapsed(Fence),
+    /// Its result was delivered under this lease.
+    Delivered(Fence),
+}
+
+/// The part of a task that a guard looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardedTask {
+    /// No worker has it.
+    Waiting,
+    /// A worker holds it.
+    Leased {
+        /// The current lease.
+        fence: Fence,
+        /// When that lease lapses.
+        until: Timestamp,
+    },
+    /// It has a result.
+    Delivered {
+        /// The lease under which the result was delivered.
+        fence: Fence,
+    },
+}
+
+impl TaskGuard {
+    /// Whether the guard holds for the task of a call, or for a call without one.
+    pub fn holds(self, task: Option<GuardedTask>, now: Timestamp) -> bool {
+        use GuardedTask::{Delivered, Leased, Waiting};
+        match self {
+            TaskGuard::Any => true,
+            TaskGuard::Waiting => matches!(task, None | Some(Waiting)),
+            TaskGuard::NoResult => !matches!(task, Some(Delivered { .. })),
+            TaskGuard::Leased(wanted) => matches!(task, Some(Leased { fence, .. }) if fence == wanted),
+            TaskGuard::Lapsed(wanted) => {
+                matches!(task, Some(Leased { fence, until }) if fence == wanted && until <= now)
+            }
+            TaskGuard::Delivered(wanted) => matches!(task, Some(Delivered { fence }) if fence == wanted),
+        }
+    }
+
+    /// Whether it can only hold for a task that some worker leased.
+    pub fn wants_lease(self) -> bool {
+        match self {
+            TaskGuard::Any | TaskGuard::Waiting | TaskGuard::NoResult => false,
+            TaskGuard::Leased(_) | TaskGuard::Lapsed(_) | TaskGuard::Delivered(_) => true,
+        }
+    }
 }
 
 /// A new task. Agent and tenant are those of the transition's head. A task of the same call that is still there is
@@ -195,6 +245,15 @@ pub enum TaskStage {
 }
 
 impl TaskState {
+    /// What a guard looks at.
+    pub fn guarded(&self) -> GuardedTask {
+        match self {
+            TaskState::Waiting { .. } => GuardedTask::Waiting,
+            TaskState::Leased { fence, until, .. } => GuardedTask::Leased { fence: *fence, until: *until },
+            TaskState::Delivered { fence, .. } => GuardedTask::Delivered { fence: *fence },
+        }
+    }
+
     /// On which stage it is.
     pub fn stage(&self) -> TaskStage {
         match self {
@@ -226,9 +285,15 @@ impl fmt::Debug for DeliveredTask {
 pub enum Release {
     /// The worker did not start it: the attempt does not count, and anybody may have it at once.
     Unstarted,
-    /// It may be started again, after a while.
+    /// The worker failed after it had started the task, which may be started again.
     Retry {
-        /// How long to wait.
+        /// When it can be leased again.
+        delay_ms: u64,
+    },
+    /// The lease lapsed, and the task may be started again. A lease that has not lapsed at this moment is
+    /// [`LeaseState::Lost`] for the caller and stays as it is: its worker sent a heartbeat.
+    Lapsed {
+        /// When it can be leased again.
         delay_ms: u64,
     },
 }

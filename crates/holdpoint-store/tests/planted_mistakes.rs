@@ -11,8 +11,9 @@ use holdpoint_store::{
     AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, Fence, GrantFilter, GrantRow, Head, HeadUpdate,
     LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore, PruneRequest, QuestionChange, QuestionChanges,
     QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
-    RunFilter, RunPage, Scope, Seal, SealedRun, SessionUse, Store, StoreError, StoreLayer, StoreTally, TaskLease,
-    TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link, next_link, seal_link,
+    RunFilter, RunPage, Scope, Seal, SealedRun, SessionUse, Store, StoreError, StoreLayer, StoreTally, TaskChange,
+    TaskGuard, TaskLease, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link, next_link,
+    seal_link,
 };
 use tokio::sync::watch;
 
@@ -70,6 +71,7 @@ enum Mistake {
     ForgetsWorkers,
     CountsNothing,
     ForgetsSettings,
+    TakesEveryLeaseForLapsed,
 }
 
 struct BrokenStore {
@@ -141,6 +143,13 @@ impl StoreLayer for BrokenStore {
             Mistake::ForgetsDeadlines => step.head.deadline = None,
             Mistake::ForgetsWhoHolds => step.hold = None,
             Mistake::LosesAuditRows => step.audit = None,
+            Mistake::TakesEveryLeaseForLapsed => {
+                for change in &mut step.tasks {
+                    if let TaskChange::Close { guard: guard @ TaskGuard::Lapsed(_), .. } = change {
+                        *guard = TaskGuard::Any;
+                    }
+                }
+            }
             Mistake::LosesGrants => step.grants.clear(),
             Mistake::LosesQuestions => step.questions.clear(),
             Mistake::NeverEndsQuestions => {
@@ -333,7 +342,8 @@ impl StoreLayer for BrokenStore {
         let lease = self.inner_lease(lease).await?;
         let how = match (self.mistake, how) {
             (Mistake::CountsUnstartedAttempts, Release::Unstarted)
-            | (Mistake::RetriesAtOnce, Release::Retry { .. }) => Release::Retry { delay_ms: 0 },
+            | (Mistake::RetriesAtOnce, Release::Retry { .. })
+            | (Mistake::TakesEveryLeaseForLapsed, Release::Lapsed { .. }) => Release::Retry { delay_ms: 0 },
             _ => how,
         };
         self.inner.release(&lease, how).await
@@ -456,7 +466,7 @@ async fn the_suite_finds_every_planted_mistake() {
             a_lost_lease_leaves_the_hold_alone;
         ClaimsTwice: of_racing_claims_each_run_goes_to_one, a_held_run_is_claimed_when_its_lease_lapsed;
         ForgetsWhoHolds: a_commit_says_who_holds_the_run, what_was_committed_is_there_after_reopening;
-        RenewsForAnybody: only_the_holder_renews_a_lease;
+        RenewsForAnybody: only_the_holder_renews_a_lease, a_lease_that_is_not_held_is_lost;
         PrunesPausedRuns: only_runs_that_are_over_are_pruned, a_pruned_run_leaves_nothing_behind;
         PrunesEveryTenant: pruning_is_by_age_and_tenant;
         LosesAuditRows: audit_rows_come_back_in_order;
@@ -488,6 +498,8 @@ async fn the_suite_finds_every_planted_mistake() {
         ForgetsWorkers: workers_are_listed_with_their_leases;
         CountsNothing: a_tally_counts_what_is_there;
         ForgetsSettings: a_setting_stays_as_it_was_first;
+        TakesEveryLeaseForLapsed: each_guard_passes_its_own_states_only,
+            a_heartbeat_or_a_result_beats_giving_back_a_lapsed_task;
         LosesAllOnReopening: what_was_committed_is_there_after_reopening;
     }
 }

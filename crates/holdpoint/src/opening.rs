@@ -171,7 +171,7 @@ async fn fold(parts: &Parts, id: &RunId) -> Result<Resume, Error> {
         let DeliveredTask { task, result } = delivered;
         let TaskState::Delivered { worker, fence, since } = task.state else { continue };
         let (turn, call) = (task.key.turn, task.key.index);
-        guards.of.push(((turn, call), TaskGuard::Lease(fence)));
+        guards.of.push(((turn, call), TaskGuard::Delivered(fence)));
         let settlement = decode_delivery(&result)?;
         tasks.push(TaskReturned { turn, call, attempt: task.attempts, worker, since, settlement });
     }

@@ -7,7 +7,9 @@ use holdpoint_core::{
     AfterLoss, Attempt, Decision, Input, LossCause, Outcome, Refit, Rejection, Settlement, Source, TaskLate, TaskLost,
     TaskRevoked, ToolChanged, ToolFacts, ToolResult, task_loss,
 };
-use holdpoint_store::{LeaseRequest, LeaseState, LeasedTask, Release, Store, TaskHead, TaskLease, TaskState};
+use holdpoint_store::{
+    LeaseRequest, LeaseState, LeasedTask, Release, Store, TaskGuard, TaskHead, TaskLease, TaskState,
+};
 use holdpoint_tools::limit_output;
 
 use crate::driver::Guards;
@@ -157,11 +159,16 @@ impl Queue {
         let TaskState::Leased { worker, fence, since, .. } = &task.state else {
             return Err(Rejection::LeaseLost.into());
         };
+        let (guard, lapsed) = match cause {
+            LossCause::LeaseLapsed => (TaskGuard::Lapsed(*fence), true),
+            LossCause::WorkerFailed | LossCause::OutOfAttempts => (TaskGuard::Leased(*fence), false),
+        };
         let past = task.deadline.is_some_and(|deadline| deadline <= self.store().now());
         let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
             AfterLoss::Retry { delay_ms } if !past => {
                 let lease = TaskLease { key: task.key.clone(), fence: *fence };
-                return self.release(&lease, Release::Retry { delay_ms }).await;
+                let how = if lapsed { Release::Lapsed { delay_ms } } else { Release::Retry { delay_ms } };
+                return self.release(&lease, how).await;
             }
             AfterLoss::Retry { .. } => cause,
             AfterLoss::Ask(LossCause::OutOfAttempts) => LossCause::OutOfAttempts,
@@ -169,7 +176,7 @@ impl Queue {
         };
         let (turn, call) = (task.key.turn, task.key.index);
         let lost = TaskLost { turn, call, attempt: task.attempts, worker: Arc::clone(worker), since: *since, cause };
-        let guards = Guards::leased((turn, call), *fence);
+        let guards = Guards::only((turn, call), guard);
         let run = task.key.run.clone();
         self.tell(QueueFinding { run, input: Input::TaskLost(lost), guards, then }).await
     }
@@ -195,7 +202,7 @@ impl Queue {
     async fn unstarted(&self, leased: &LeasedTask, input: Input) -> Result<(), Error> {
         let TaskHead { key, state, .. } = &leased.task;
         let TaskState::Leased { fence, .. } = state else { return Err(Rejection::LeaseLost.into()) };
-        let guards = Guards::leased((key.turn, key.index), *fence);
+        let guards = Guards::only((key.turn, key.index), TaskGuard::Leased(*fence));
         let finding = QueueFinding { run: key.run.clone(), input, guards, then: Then::Leave };
         let mut patience = Patience::new();
         loop {

@@ -19,6 +19,7 @@ mod hooks;
 mod ids;
 mod import;
 mod late_results;
+mod leases;
 mod limits;
 mod lost_tasks;
 mod names;

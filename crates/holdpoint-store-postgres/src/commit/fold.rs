@@ -18,16 +18,20 @@ pub(super) struct Folded {
 
 impl Folded {
     pub(super) fn wants_lease(&self) -> bool {
-        matches!(self.guard, Some(TaskGuard::Lease(_)))
+        self.guard.is_some_and(TaskGuard::wants_lease)
     }
 
     /// The guard as a number, and the fence that it names.
     pub(super) fn guard_columns(&self) -> (i16, i64) {
+        // A fence above what the database can hold is that of no lease.
+        let number = |fence: Fence| i64::try_from(fence.0).unwrap_or(-1);
         match self.guard {
             None | Some(TaskGuard::Any) => (0, 0),
-            // A fence above what the database can hold is that of no lease.
-            Some(TaskGuard::Lease(Fence(fence))) => (1, i64::try_from(fence).unwrap_or(-1)),
-            Some(TaskGuard::Waiting) => (2, 0),
+            Some(TaskGuard::Waiting) => (1, 0),
+            Some(TaskGuard::NoResult) => (2, 0),
+            Some(TaskGuard::Leased(fence)) => (3, number(fence)),
+            Some(TaskGuard::Lapsed(fence)) => (4, number(fence)),
+            Some(TaskGuard::Delivered(fence)) => (5, number(fence)),
         }
     }
 }
@@ -48,10 +52,8 @@ pub(super) fn fold(changes: Vec<TaskChange>) -> Option<Vec<Folded>> {
                 None => {
                     calls.insert((turn, index), Folded { turn, index, guard: Some(guard), opening: None });
                 }
-                Some(folded) => match guard {
-                    TaskGuard::Any | TaskGuard::Waiting => folded.opening = None,
-                    TaskGuard::Lease(_) => return None,
-                },
+                Some(_) if guard.wants_lease() => return None,
+                Some(folded) => folded.opening = None,
             },
         }
     }

@@ -35,7 +35,7 @@ with moment as materialized (
     order by r.run_no
     for update of r
 ), held as materialized (
-    select c.n, c.turn, c.place, t.state, t.fence
+    select c.n, c.turn, c.place, t.state, t.fence, t.ready_at
     from run join change c on c.n = run.n
         join holdpoint_tasks t on t.run_no = run.run_no and t.turn = c.turn and t.place = c.place
     order by t.task_no
@@ -44,8 +44,12 @@ with moment as materialized (
     select distinct run.n
     from run join change c on c.n = run.n
         left join held h on h.n = c.n and h.turn = c.turn and h.place = c.place
-    where (c.guard = 1 and (h.state is null or h.state = 0 or h.fence <> c.fence))
-        or (c.guard = 2 and h.state <> 0)
+    -- 1 waiting, 2 no result, 3 leased, 4 lapsed, 5 delivered.
+    where (c.guard = 1 and h.state <> 0)
+        or (c.guard = 2 and h.state = 2)
+        or (c.guard in (3, 4) and (h.state is distinct from 1 or h.fence <> c.fence))
+        or (c.guard = 4 and h.ready_at > run.now)
+        or (c.guard = 5 and (h.state is distinct from 2 or h.fence <> c.fence))
 ), fit as materialized (
     select n, run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, token, body, audit, now,
         run_no, case when audit is null then audit_revision else next end as audit_revision,

@@ -213,7 +213,7 @@ async fn go_on(store: &PostgresStore) {
     let leased = store.lease(&asks_for("another", "waits")).await.unwrap();
     assert!(leased[0].lease.fence > Fence(2), "{leased:?}");
     let mut folds = step_to("folded", Status::AwaitingToolResults);
-    folds.tasks = vec![TaskChange::Close { turn: Turn(1), index: CallIndex(2), guard: TaskGuard::Lease(Fence(2)) }];
+    folds.tasks = vec![TaskChange::Close { turn: Turn(1), index: CallIndex(2), guard: TaskGuard::Delivered(Fence(2)) }];
     assert_eq!(store.commit(&paused, Revision(1), folds).await.unwrap(), Revision(2));
     assert!(store.delivered(&paused).await.unwrap().is_empty());
 }

@@ -231,7 +231,11 @@ async fn go_on(store: &SqliteStore) {
     assert!(leased[0].lease.fence > Fence(1));
     let mut folded = step(&[b"resumed"], Status::Running);
     folded.tasks = (0..2)
-        .map(|index| TaskChange::Close { turn: Turn(1), index: CallIndex(index), guard: TaskGuard::Lease(Fence(1)) })
+        .map(|index| TaskChange::Close {
+            turn: Turn(1),
+            index: CallIndex(index),
+            guard: TaskGuard::Delivered(Fence(1)),
+        })
         .collect();
     assert_eq!(store.commit(&RunId::new("paused"), Revision(2), folded).await.unwrap(), Revision(3));
     let owner = Hold { owner: OwnerId::new("owner-1"), lease_ms: 1_000 };

@@ -47,7 +47,7 @@ async fn commits_of_one_run_in_one_group_follow_each_other() {
     changed.head.agent = Some("sales".into());
     changed.tasks = vec![closing(0, TaskGuard::Waiting), opening(1, b"again")];
     let mut lost = step(&[b"never"], Status::Finished);
-    lost.tasks = vec![closing(2, TaskGuard::Any), closing(1, TaskGuard::Lease(holdpoint_store::Fence(1)))];
+    lost.tasks = vec![closing(2, TaskGuard::Any), closing(1, TaskGuard::Leased(holdpoint_store::Fence(1)))];
     let unlock = async {
         tokio::task::yield_now().await;
         other.execute("ROLLBACK").await.unwrap();
@@ -89,7 +89,7 @@ async fn who_leases_sees_what_the_group_opened_and_gave_back() {
     let mut other = lock(&path).await;
 
     let mut closed = step(&[b"2"], Status::AwaitingToolResults);
-    closed.tasks = vec![closing(0, TaskGuard::Lease(mine[0].lease.fence))];
+    closed.tasks = vec![closing(0, TaskGuard::Leased(mine[0].lease.fence))];
     let held = [mine[0].lease.clone(), mine[1].lease.clone()];
     let (one, two) = (lease_request(1), lease_request(9));
     let unlock = async {

@@ -117,7 +117,7 @@ pub async fn a_refused_transition_leaves_questions_alone(Fixture { store, .. }: 
     let stale = store.commit(&run, at(0), asking(None, 1, changes())).await;
     expect(matches!(stale, Err(CommitError::Stale { .. })), || format!("a stale commit gave {stale:?}"))?;
     let mut lost = asking(None, 1, changes());
-    lost.tasks = vec![closes(0, TaskGuard::Lease(Fence(7)))];
+    lost.tasks = vec![closes(0, TaskGuard::Leased(Fence(7)))];
     let lost = store.commit(&run, at(1), lost).await;
     expect(matches!(lost, Err(CommitError::LeaseLost)), || format!("a commit without its lease gave {lost:?}"))?;
     let pending = listed(&store, &QuestionFilter::default()).await?;

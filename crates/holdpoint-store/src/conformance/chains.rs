@@ -82,7 +82,7 @@ async fn expect_refused(store: &Arc<dyn Store>, run: &RunId, now: Revision) -> C
     let stale = store.commit(run, Revision(now.0 + 5), audited(None, Some("stale"), START)).await;
     expect(matches!(stale, Err(CommitError::Stale { .. })), || format!("a commit beyond the end gave {stale:?}"))?;
     let guarded = Transition {
-        tasks: vec![closes(0, TaskGuard::Lease(Fence(7)))],
+        tasks: vec![closes(0, TaskGuard::Leased(Fence(7)))],
         ..audited(Some("other"), Some("lost"), START)
     };
     let lost = store.commit(run, now, guarded).await;

@@ -106,13 +106,28 @@ pub async fn only_the_holder_renews_a_lease(Fixture { store, clock, .. }: Fixtur
     expect(renewed == Lost, || "the holder before the claim renewed the lease".to_owned())?;
     let renewed = must("renew", store.renew(&run, &by("second")).await)?;
     expect(renewed == Held, || "who claimed the run could not renew the lease".to_owned())?;
+    // A lease of no time gives the run back.
+    must("renew", store.renew(&run, &Hold { lease_ms: 0, ..by("second") }).await)?;
+    expect_claimed(&store, "third", &["renewed"]).await
+}
+
+/// A lease is renewed only for its holder and only while the run goes on: not for a run that nobody holds, that paused, or
+/// that is not there.
+pub async fn a_lease_that_is_not_held_is_lost(Fixture { store, clock, .. }: Fixture) -> Checked {
+    let run = RunId::new("let-go");
+    let lost = async |when: &str| {
+        let renewed = must("renew", store.renew(&run, &by("first")).await)?;
+        expect(renewed == Lost, || format!("a lease was renewed for a run that {when}"))
+    };
+    lost("is not there").await?;
+    must("commit", store.commit(&run, at(0), moving(&clock, Status::Running, Some(by("first")))).await)?;
     must("commit", store.commit(&run, at(1), moving(&clock, Status::Running, None)).await)?;
-    let renewed = must("renew", store.renew(&run, &by("third")).await)?;
-    expect(renewed == Held, || "a lease of a run that nobody holds was not taken".to_owned())?;
-    expect_claimed(&store, "second", &[]).await?;
-    // Who wants it for no time gives it back.
-    must("renew", store.renew(&run, &Hold { lease_ms: 0, ..by("third") }).await)?;
-    expect_claimed(&store, "second", &["renewed"]).await
+    lost("nobody holds").await?;
+    for (revision, status) in (2..).zip([Status::AwaitingToolConfirmation, Status::Finished, Status::Cancelled]) {
+        must("commit", store.commit(&run, at(revision), moving(&clock, status, Some(by("first")))).await)?;
+        lost("does not go on").await?;
+    }
+    Ok(())
 }
 
 /// Only runs of the agents that were asked for are claimed, those that wait longest first, and never more than the limit.

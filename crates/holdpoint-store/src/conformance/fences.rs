@@ -150,9 +150,9 @@ pub async fn an_old_lease_changes_nothing(Fixture { store, clock, .. }: Fixture)
     expect(waiting == after, || format!("a lease that was given back changed {waiting:?} to {after:?}"))?;
     let current = desk.lease_one("mail").await?.lease;
     expect_old_is_lost(&desk, &old, &current).await?;
-    let closed = desk.close(&run, 1, closes(0, TaskGuard::Lease(old.fence))).await;
+    let closed = desk.close(&run, 1, closes(0, TaskGuard::Leased(old.fence))).await;
     expect(matches!(closed, Err(CommitError::LeaseLost)), || format!("closing by an old lease gave {closed:?}"))?;
-    let closed = desk.close(&run, 1, closes(0, TaskGuard::Lease(current.fence))).await;
+    let closed = desk.close(&run, 1, closes(0, TaskGuard::Leased(current.fence))).await;
     expect(closed.is_ok(), || format!("closing by the current lease gave {closed:?}"))
 }
 
@@ -162,7 +162,7 @@ pub async fn a_reopened_task_has_new_fences(Fixture { store, clock, .. }: Fixtur
     let desk = Desk { store, clock };
     let run = desk.open("reopened", vec![task(0, "mail")]).await?;
     let mut old = vec![desk.lease_one("mail").await?.lease];
-    let closing = vec![closes(0, TaskGuard::Lease(old[0].fence))];
+    let closing = vec![closes(0, TaskGuard::Leased(old[0].fence))];
     must("closing", desk.store.commit(&run, crate::conformance::at(1), desk.step(closing)).await)?;
     let gone = must("task", desk.store.task(&key(&run, 0)).await)?;
     expect(gone.is_none(), || format!("a closed task is there: {gone:?}"))?;

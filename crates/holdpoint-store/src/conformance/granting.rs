@@ -45,7 +45,7 @@ pub async fn a_grant_is_made_with_its_transition(fixture: Fixture) -> Checked {
     let stale = store.commit(&RunId::new("run"), at(0), granting(None, vec![opening("stale", "pay", None)])).await;
     expect(stale.is_err(), || "a stale commit was accepted".to_owned())?;
     let mut lost = granting(None, vec![opening("lost", "pay", None)]);
-    lost.tasks = vec![closes(0, TaskGuard::Lease(Fence(7)))];
+    lost.tasks = vec![closes(0, TaskGuard::Leased(Fence(7)))];
     let lost = store.commit(&RunId::new("run"), at(1), lost).await;
     expect(lost.is_err(), || "a commit without its lease was accepted".to_owned())?;
     // A later transition of the same run may have grants too.

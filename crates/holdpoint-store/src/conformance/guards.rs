@@ -46,11 +46,11 @@ pub async fn a_lost_lease_undoes_the_whole_transition(Fixture { store, clock, ..
     let current = desk.lease_one("mail").await?.lease;
     let before = everything(&desk, &run).await?;
     let mistakes = [
-        closes(0, TaskGuard::Lease(old.fence)),
+        closes(0, TaskGuard::Leased(old.fence)),
         closes(0, TaskGuard::Waiting),
-        closes(1, TaskGuard::Lease(current.fence)),
-        closes(9, TaskGuard::Lease(current.fence)),
-        TaskChange::Close { turn: Turn(2), index: CallIndex(0), guard: TaskGuard::Lease(current.fence) },
+        closes(1, TaskGuard::Leased(current.fence)),
+        closes(9, TaskGuard::Leased(current.fence)),
+        TaskChange::Close { turn: Turn(2), index: CallIndex(0), guard: TaskGuard::Leased(current.fence) },
     ];
     for mistake in mistakes {
         let made = desk.store.commit(&run, Revision(1), sweeping(&desk, [mistake.clone()])).await;
@@ -58,7 +58,7 @@ pub async fn a_lost_lease_undoes_the_whole_transition(Fixture { store, clock, ..
         let after = everything(&desk, &run).await?;
         expect(before == after, || format!("{mistake:?} changed\n{before}\nto\n{after}"))?;
     }
-    let right = [closes(0, TaskGuard::Lease(current.fence)), closes(1, TaskGuard::Waiting)];
+    let right = [closes(0, TaskGuard::Leased(current.fence)), closes(1, TaskGuard::Waiting)];
     let made = desk.store.commit(&run, Revision(1), sweeping(&desk, right)).await;
     expect(matches!(made, Ok(Revision(3))), || format!("the right transition gave {made:?}"))?;
     let tasks = must("tasks", desk.store.tasks(&crate::TaskFilter::default()).await)?.tasks;
@@ -76,7 +76,7 @@ pub async fn a_lost_lease_leaves_the_hold_alone(Fixture { store, clock, .. }: Fi
     first.hold = Some(by("driver"));
     must("commit", desk.store.commit(&run, Revision(0), first).await)?;
     for hold in [Some(by("swept")), None] {
-        let mut refused = sweeping(&desk, [closes(0, TaskGuard::Lease(Fence(1)))]);
+        let mut refused = sweeping(&desk, [closes(0, TaskGuard::Leased(Fence(1)))]);
         refused.head.agent = None;
         refused.hold = hold;
         let made = desk.store.commit(&run, Revision(1), refused).await;
@@ -96,7 +96,7 @@ pub async fn a_lost_lease_leaves_the_hold_alone(Fixture { store, clock, .. }: Fi
 pub async fn a_lost_lease_creates_no_run(Fixture { store, clock, .. }: Fixture) -> Checked {
     let desk = Desk { store, clock };
     let run = RunId::new("never");
-    let made = desk.store.commit(&run, Revision(0), sweeping(&desk, [closes(0, TaskGuard::Lease(Fence(1)))])).await;
+    let made = desk.store.commit(&run, Revision(0), sweeping(&desk, [closes(0, TaskGuard::Leased(Fence(1)))])).await;
     expect(matches!(made, Err(CommitError::LeaseLost)), || format!("closing nothing by a lease gave {made:?}"))?;
     let head = must("head", desk.store.head(&run).await)?;
     expect(head.is_none(), || format!("the run is there: {head:?}"))?;
@@ -115,14 +115,14 @@ pub async fn a_stale_commit_leaves_the_queue_alone(Fixture { store, clock, .. }:
     let current = desk.lease_one("mail").await?.lease;
     let before = everything(&desk, &run).await?;
     let cases = [
-        (0, TaskGuard::Lease(current.fence)),
+        (0, TaskGuard::Leased(current.fence)),
         (2, TaskGuard::Any),
-        (0, TaskGuard::Lease(Fence(current.fence.0 + 1))),
+        (0, TaskGuard::Leased(Fence(current.fence.0 + 1))),
         (2, TaskGuard::Waiting),
     ];
     for (at, guard) in cases {
         let made = desk.store.commit(&run, Revision(at), sweeping(&desk, [closes(0, guard)])).await;
-        let holds = matches!(guard, TaskGuard::Any) || guard == TaskGuard::Lease(current.fence);
+        let holds = matches!(guard, TaskGuard::Any) || guard == TaskGuard::Leased(current.fence);
         let refused = match &made {
             Err(CommitError::Stale { current }) => *current == Revision(1),
             Err(CommitError::LeaseLost) => !holds,
@@ -174,6 +174,92 @@ pub async fn closing_asks_what_its_guard_says(Fixture { store, clock, .. }: Fixt
         }
     }
     Ok(())
+}
+
+/// Makes a guard that wants this lease, if it wants any.
+type MakeGuard = fn(Fence) -> TaskGuard;
+
+/// Every guard is tried on every state of a task: it passes where it says so and nowhere else, and what does not pass
+/// changes nothing.
+pub async fn each_guard_passes_its_own_states_only(Fixture { store, clock, .. }: Fixture) -> Checked {
+    let desk = Desk { store, clock };
+    let states = ["missing", "waiting", "lapsed", "leased", "prolonged", "delivered", "delivered_late"];
+    let guards: [(MakeGuard, &[&str]); 6] = [
+        (|_| TaskGuard::Any, &states),
+        (|_| TaskGuard::Waiting, &["missing", "waiting"]),
+        (|_| TaskGuard::NoResult, &["missing", "waiting", "lapsed", "leased", "prolonged"]),
+        (TaskGuard::Leased, &["lapsed", "leased", "prolonged"]),
+        (TaskGuard::Lapsed, &["lapsed"]),
+        (TaskGuard::Delivered, &["delivered", "delivered_late"]),
+    ];
+    for (round, (guard, passing)) in guards.into_iter().enumerate() {
+        for (index, state) in states.into_iter().enumerate() {
+            let name = format!("{state}-{round}-{index}");
+            let opening = (state != "missing").then(|| task(0, &name));
+            let run = desk.open(&name, opening.into_iter().collect()).await?;
+            let fence = in_state(&desk, state, &name).await?;
+            let before = everything(&desk, &run).await?;
+            let made = desk.close(&run, 1, closes(0, guard(fence))).await;
+            let passed = made.is_ok();
+            expect(passed == passing.contains(&state), || format!("{:?} on {state} gave {made:?}", guard(fence)))?;
+            let refused = matches!(made, Err(CommitError::LeaseLost));
+            expect(passed || refused, || format!("{:?} on {state} gave {made:?}", guard(fence)))?;
+            let changed = before != everything(&desk, &run).await?;
+            expect(passed == changed, || format!("{:?} on {state} changed something: {changed}", guard(fence)))?;
+            // A lease of another task never passes for this one.
+            let other = guard(Fence(fence.0 + 1_000));
+            if !passed && other.wants_lease() {
+                let made = desk.close(&run, 1, closes(0, other)).await;
+                expect(matches!(made, Err(CommitError::LeaseLost)), || format!("{other:?} on {state} gave {made:?}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Brings the one task of this tool into a state. Returns its fence, or one that no task has.
+async fn in_state(desk: &Desk, state: &str, tool: &str) -> Result<Fence, String> {
+    if matches!(state, "missing" | "waiting") {
+        return Ok(Fence(u64::from(u32::MAX)));
+    }
+    let lease = desk.lease_one(tool).await?.lease;
+    if matches!(state, "lapsed" | "prolonged" | "delivered_late") {
+        desk.let_leases_lapse();
+    }
+    match state {
+        "prolonged" => expect_state("a heartbeat of a lapsed lease", desk.heartbeat(&lease).await?, LeaseState::Held)?,
+        "delivered" | "delivered_late" => {
+            expect_state("a result", desk.deliver(&lease, b"done").await?, LeaseState::Held)?;
+        }
+        _ => {}
+    }
+    Ok(lease.fence)
+}
+
+/// A task whose lease lapsed is given back only while it is lapsed: a heartbeat or a result that came first wins.
+pub async fn a_heartbeat_or_a_result_beats_giving_back_a_lapsed_task(Fixture { store, clock, .. }: Fixture) -> Checked {
+    let desk = Desk { store, clock };
+    let how = Release::Lapsed { delay_ms: 0 };
+    for state in ["leased", "prolonged", "delivered", "delivered_late"] {
+        let run = desk.open(state, vec![task(0, state)]).await?;
+        let fence = in_state(&desk, state, state).await?;
+        let before = everything(&desk, &run).await?;
+        let lease = crate::TaskLease { key: key(&run, 0), fence };
+        let released = must("release", desk.store.release(&lease, how).await)?;
+        expect_state(&format!("giving back as lapsed what is {state}"), released, Lost)?;
+        let after = everything(&desk, &run).await?;
+        expect(before == after, || format!("giving back what is {state} changed\n{before}\nto\n{after}"))?;
+    }
+    let run = desk.open("lapsed", vec![task(0, "lapsed")]).await?;
+    let fence = in_state(&desk, "lapsed", "lapsed").await?;
+    let lease = crate::TaskLease { key: key(&run, 0), fence };
+    expect_state(
+        "giving back a lapsed task",
+        must("release", desk.store.release(&lease, how).await)?,
+        LeaseState::Held,
+    )?;
+    let again = desk.lease_one("lapsed").await?;
+    expect(again.task.attempts.0 == 2, || format!("the second lease is attempt {}", again.task.attempts))
 }
 
 /// A task that is opened over one of the same call takes its place.

@@ -116,12 +116,12 @@ pub async fn closing_takes_the_result_away(Fixture { store, clock, .. }: Fixture
     let other = desk.lease_one("post").await?.lease;
     desk.deliver(&lease, b"done").await?;
     desk.deliver(&other, b"done").await?;
-    let wrong = closes(0, TaskGuard::Lease(Fence(lease.fence.0 + 1_000)));
+    let wrong = closes(0, TaskGuard::Delivered(Fence(lease.fence.0 + 1_000)));
     for guard in [wrong, closes(0, TaskGuard::Waiting)] {
         let closed = desk.close(&run, 1, guard).await;
         expect(matches!(closed, Err(CommitError::LeaseLost)), || format!("closing what is not so gave {closed:?}"))?;
     }
-    let closed = desk.close(&run, 1, closes(0, TaskGuard::Lease(lease.fence))).await;
+    let closed = desk.close(&run, 1, closes(0, TaskGuard::Delivered(lease.fence))).await;
     expect(matches!(closed, Ok(Revision(2))), || format!("closing by the lease of the result gave {closed:?}"))?;
     let gone = must("task", desk.store.task(&key(&run, 0)).await)?;
     expect(gone.is_none(), || format!("a closed task is there: {gone:?}"))?;

@@ -42,11 +42,9 @@ impl Holds {
         }
     }
 
-    /// A run that is not to go on is held by nobody and needs no hold: there is nothing to lose.
     pub(super) fn renew(&mut self, run: RunNo, hold: &Hold, now: Timestamp) -> LeaseState {
-        let Some(running) = self.running.get(&run) else { return LeaseState::Held };
-        // A lease of somebody else that lapsed is for those who claim.
-        if running.owner.as_ref().is_some_and(|owner| *owner != hold.owner) {
+        let owner = self.running.get(&run).and_then(|running| running.owner.as_ref());
+        if owner != Some(&hold.owner) {
             return LeaseState::Lost;
         }
         self.set(run, Some(hold), now);

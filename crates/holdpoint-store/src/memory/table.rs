@@ -20,7 +20,7 @@ use super::waiters::{Waiter, Waiters};
 use super::work::is_paused;
 use crate::{
     Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseState, PRUNE_LIMIT_MAX, PruneRequest,
-    Record, RunFilter, RunPage, Scope, StoreError, TaskChange, TaskGuard, TaskState, Topic, Transition,
+    Record, RunFilter, RunPage, Scope, StoreError, TaskChange, Topic, Transition,
 };
 
 /// All runs and tasks.
@@ -67,7 +67,7 @@ impl Table {
             return Err(CommitError::Stale { current });
         }
         // Whatever can fail comes before the first change.
-        self.check_guards(found.map(|(number, ..)| number), &step.tasks)?;
+        self.check_guards(found.map(|(number, ..)| number), &step.tasks, wanted.now)?;
         if found.is_none() {
             self.sessions.admit(step)?;
             self.check_last(step)?;
@@ -98,20 +98,15 @@ impl Table {
         if last == wanted { Ok(()) } else { Err(CommitError::SessionBusy) }
     }
 
-    fn check_guards(&self, run: Option<RunNo>, changes: &[TaskChange]) -> Result<(), CommitError> {
-        for change in changes {
-            let TaskChange::Close { turn, index, guard } = change else { continue };
-            let task = run.and_then(|run| self.queue.at((run, *turn, *index))).map(|(_, task)| task);
-            let holds = match guard {
-                TaskGuard::Any => true,
-                TaskGuard::Lease(fence) => task.is_some_and(|task| task.has_fence(*fence)),
-                TaskGuard::Waiting => task.is_none_or(|task| matches!(task.head.state, TaskState::Waiting { .. })),
-            };
-            if !holds {
-                return Err(CommitError::LeaseLost);
+    fn check_guards(&self, run: Option<RunNo>, changes: &[TaskChange], now: Timestamp) -> Result<(), CommitError> {
+        let holds = |change: &TaskChange| match change {
+            TaskChange::Open(_) => true,
+            TaskChange::Close { turn, index, guard } => {
+                let task = run.and_then(|run| self.queue.at((run, *turn, *index)));
+                guard.holds(task.map(|(_, task)| task.head.state.guarded()), now)
             }
-        }
-        Ok(())
+        };
+        if changes.iter().all(holds) { Ok(()) } else { Err(CommitError::LeaseLost) }
     }
 
     fn append(&mut self, run: RunNo, owner: OwnerIndex, wanted: &Wanted<'_>) -> Revision {

@@ -67,18 +67,19 @@ impl Table {
         let Some(number) = self.leased_task(lease) else { return LeaseState::Lost };
         let mut state = LeaseState::Lost;
         self.queue.change(number, |task| {
-            // A result that is there stays there.
-            if let TaskState::Leased { .. } = &task.head.state {
-                let available_at = match how {
-                    Release::Unstarted => {
-                        task.head.attempts = Attempt(task.head.attempts.0.saturating_sub(1));
-                        now
-                    }
-                    Release::Retry { delay_ms } => now.plus_ms(delay_ms),
-                };
-                task.head.state = TaskState::Waiting { available_at };
-                state = LeaseState::Held;
-            }
+            // A result stays where it is.
+            let TaskState::Leased { until, .. } = task.head.state else { return };
+            let available_at = match how {
+                Release::Unstarted => {
+                    task.head.attempts = Attempt(task.head.attempts.0.saturating_sub(1));
+                    now
+                }
+                Release::Retry { delay_ms } => now.plus_ms(delay_ms),
+                Release::Lapsed { .. } if until > now => return,
+                Release::Lapsed { delay_ms } => now.plus_ms(delay_ms),
+            };
+            task.head.state = TaskState::Waiting { available_at };
+            state = LeaseState::Held;
         });
         state
     }

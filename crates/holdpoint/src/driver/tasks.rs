@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use holdpoint_codec::receipt::ReceiptMaker;
 use holdpoint_codec::tasks::encode_task;
 use holdpoint_core::{Attempt, CallIndex, CallState, Run, Turn};
-use holdpoint_store::{Fence, TaskChange, TaskGuard, TaskOpening};
+use holdpoint_store::{TaskChange, TaskGuard, TaskOpening};
 
 /// A call of a run.
 type Place = (Turn, CallIndex);
@@ -25,9 +25,9 @@ impl Guards {
         Self { of: Vec::new(), others: TaskGuard::Any }
     }
 
-    /// A task is closed only under this lease.
-    pub(crate) fn leased(place: Place, fence: Fence) -> Self {
-        Self { of: vec![(place, TaskGuard::Lease(fence))], ..Self::none() }
+    /// This task is closed only if this holds for it.
+    pub(crate) fn only(place: Place, guard: TaskGuard) -> Self {
+        Self { of: vec![(place, guard)], ..Self::none() }
     }
 
     /// Only tasks that nobody has are closed.

@@ -23,9 +23,9 @@ fn close(index: u32, guard: TaskGuard) -> TaskChange {
 
 #[test]
 fn a_close_before_an_open_keeps_its_guard() {
-    let folded = fold(vec![close(0, TaskGuard::Lease(Fence(7))), open(0, b"new")]).unwrap();
+    let folded = fold(vec![close(0, TaskGuard::Leased(Fence(7))), open(0, b"new")]).unwrap();
     assert_eq!(folded.len(), 1);
-    assert_eq!(folded[0].guard_columns(), (1, 7));
+    assert_eq!(folded[0].guard_columns(), (3, 7));
     assert_eq!(folded[0].opening.as_ref().unwrap().body, b"new");
 }
 
@@ -45,7 +45,7 @@ fn what_was_opened_and_closed_is_not_there() {
 #[test]
 fn nobody_has_a_lease_of_what_the_same_transition_opened_or_closed() {
     for first in [open(0, b"one"), close(0, TaskGuard::Any)] {
-        let folded = fold(vec![first, close(0, TaskGuard::Lease(Fence(1)))]);
+        let folded = fold(vec![first, close(0, TaskGuard::Leased(Fence(1)))]);
         assert!(folded.is_none());
     }
 }
