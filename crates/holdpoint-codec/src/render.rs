@@ -127,7 +127,7 @@ fn call_fields(event: &Event, run: &Run) -> Shown {
         Event::CallDeferred { call, attempt, deadline } => {
             about(call, json!({"attempt": attempt.0, "deadline": deadline.map(moment)}))
         }
-        Event::TaskTaken { call, attempt, worker, at } => {
+        Event::TaskTaken { call, attempt, worker, at, .. } => {
             about(call, json!({"attempt": attempt.0, "worker": &**worker, "at": moment(*at)}))
         }
         Event::EvidenceGiven { call, attempt, worker, result, at } => {

@@ -33,7 +33,7 @@ impl Run {
             Event::CallExpired { call } => self.apply_expired(*call),
             Event::ToolStarted { call, attempt, at } => self.apply_tool_started(*call, *attempt, *at),
             Event::CallDeferred { call, attempt, deadline } => self.apply_deferred(*call, *attempt, *deadline),
-            Event::TaskTaken { call, attempt, worker, at } => self.apply_taken(*call, *attempt, (worker, *at)),
+            Event::TaskTaken { call, attempt, worker, at, .. } => self.apply_taken(*call, *attempt, (worker, *at)),
             Event::ToolEnded { call, settlement } => self.apply_tool_ended(*call, settlement),
             Event::HookFailed { detail, .. } => self.stopping = Some(detail.clone()),
             Event::CallRequeued { call } => self.change(*call, |call| call.state = CallState::Ready),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     Actor, Answer, Attempt, Attributes, CallIndex, CallRecord, CallState, Decision, Digest, DoubtCause, Epoch, Failure,
-    Grant, GrantId, Message, ModelStop, PauseNumber, PauseReason, Settings, Settlement, Snapshot, StopReason,
+    Fence, Grant, GrantId, Message, ModelStop, PauseNumber, PauseReason, Settings, Settlement, Snapshot, StopReason,
     Timestamp, ToolFacts, ToolResult, Turn, Usage,
 };
 
@@ -100,6 +100,8 @@ pub enum Event {
         call: CallIndex,
         /// For the how-manieth time.
         attempt: Attempt,
+        /// Under which lease.
+        fence: Fence,
         /// Who.
         worker: Arc<str>,
         /// Since when.

@@ -107,6 +107,13 @@ number_id! {
     Attempt(u32)
 }
 number_id! {
+    /// The number of a lease of a task: each lease of it has a higher one. It decides whose result counts, not the clock.
+    ///
+    /// A store never uses a fence twice for one call, also when the task is closed and opened again: a result that comes
+    /// late from the first opening matches nothing.
+    Fence(u64)
+}
+number_id! {
     /// How many events of a run are durable; also the sequence number of the last one.
     Revision(u64)
 }

@@ -45,8 +45,8 @@ pub use earlier::{EarlierCall, Edited};
 pub use event::{CallAnswered, CallOpening, Completeness, Event, MessageCompleted, RunStarted, Stage};
 pub use grant::{Covers, Grant, GrantScope, Reach, Remember};
 pub use ids::{
-    Attempt, BatchId, CallId, CallIndex, CallKey, ContinuationId, Digest, Epoch, GrantId, IdempotencyKey, PauseNumber,
-    RequestedName, Revision, RunId, Timestamp, ToolName, Turn,
+    Attempt, BatchId, CallId, CallIndex, CallKey, ContinuationId, Digest, Epoch, Fence, GrantId, IdempotencyKey,
+    PauseNumber, RequestedName, Revision, RunId, Timestamp, ToolName, Turn,
 };
 pub use input::{
     Answered, Authorized, Began, Cancelled, Deferred, Delivered, GivenAnswer, GrantRevoked, HookFailed, Input,
@@ -65,5 +65,5 @@ pub use settings::{
 };
 pub use snapshot::Snapshot;
 pub use tally::Tally;
-pub use task::{AfterLoss, LossCause, TASK_RETRY_DELAY_MS, TASK_RETRY_DELAY_MS_MAX, task_loss};
+pub use task::{AfterLoss, CallLease, LossCause, TASK_RETRY_DELAY_MS, TASK_RETRY_DELAY_MS_MAX, task_loss};
 pub use texts::{denied_text, expired_text, refused_text, revoked_text};

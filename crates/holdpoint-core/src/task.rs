@@ -1,7 +1,26 @@
-//! What becomes of a task whose worker brings no result.
+//! Deferred calls in the hands of workers, and what becomes of one whose worker brings no result.
+
+use std::sync::Arc;
 
 use crate::planted::{self, Bug};
-use crate::{Attempt, DoubtCause, Repeat};
+use crate::{Attempt, CallIndex, DoubtCause, Fence, Repeat, Timestamp, Turn};
+
+/// A worker's lease of a deferred call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallLease {
+    /// The turn of the call.
+    pub turn: Turn,
+    /// Its position in the turn.
+    pub call: CallIndex,
+    /// The attempt that the worker was to start.
+    pub attempt: Attempt,
+    /// Which lease of the task it is.
+    pub fence: Fence,
+    /// The worker's name, as people see it.
+    pub worker: Arc<str>,
+    /// When the worker leased it.
+    pub since: Timestamp,
+}
 
 /// The wait before a task is handed out for the second time. It doubles with each attempt.
 pub const TASK_RETRY_DELAY_MS: u64 = 1_000;

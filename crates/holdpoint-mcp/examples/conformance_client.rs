@@ -48,7 +48,7 @@ async fn settle(tool: &Arc<dyn Tool>) -> Result<Settlement, Box<dyn std::error::
         match invoke_or_ask(invocation).await {
             Ok(settlement) => return Ok(settlement),
             Err(Unsettled::Asks(inquiry)) => given = Some(Given { asks: Arc::new(inquiry.to_result()), answer: None }),
-            Err(Unsettled::Unknown) => return Err("nobody knows what became of it".into()),
+            Err(Unsettled::Unknown | Unsettled::NotStarted) => return Err("nobody knows what became of it".into()),
         }
     }
     Err("it asked too often".into())

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use holdpoint_core::{
-    Attempt, Authorized, Began, CallIndex, Cancelled, Decision, Deferred, HookFailed, Input, LossCause, Measured,
-    ModelFailed, Returned, Revision, Run, RunId, Snapshot, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
-    TasksReturned, Timestamp, Turn, Unfinished,
+    Attempt, Authorized, Began, CallIndex, CallLease, Cancelled, Decision, Deferred, Fence, HookFailed, Input,
+    LossCause, Measured, ModelFailed, Returned, Revision, Run, RunId, Snapshot, Source, TaskLate, TaskLost,
+    TaskReturned, TaskRevoked, TasksReturned, Timestamp, Turn, Unfinished,
 };
 
 use crate::checks::Seen;
@@ -105,20 +105,21 @@ impl World {
 fn of_a_worker(random: &mut Random, run: &Run, call: CallIndex) -> Input {
     let turn = if random.percent(90) { run.turn() } else { Turn(1) };
     let attempt = Attempt(u32::try_from(random.below(4)).unwrap_or(0));
-    let (worker, since) = ("worker_9".into(), Timestamp(1));
+    let worker: Arc<str> = "worker_9".into();
+    let lease = CallLease { turn, call, attempt, fence: Fence(0), worker: Arc::clone(&worker), since: Timestamp(1) };
     match random.below(4) {
         0 => {
             let settlement = settlement(tools::result(random, 1), Source::External);
-            let tasks = vec![TaskReturned { turn, call, attempt, worker, since, settlement }];
+            let tasks = vec![TaskReturned { lease, settlement }];
             Input::TasksReturned(Box::new(TasksReturned { tasks }))
         }
         1 => {
             let cause = *random.pick(&LossCause::ALL);
-            Input::TaskLost(TaskLost { turn, call, attempt, worker, since, cause })
+            Input::TaskLost(TaskLost { lease, cause })
         }
         2 => {
             let decision = tools::recheck(random);
-            Input::TaskRevoked(TaskRevoked { turn, call, attempt, worker, since, decision })
+            Input::TaskRevoked(TaskRevoked { lease, decision })
         }
         _ => {
             let result = Arc::new(tools::result(random, 1));

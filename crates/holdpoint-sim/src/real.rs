@@ -100,7 +100,7 @@ impl Real {
         };
         let state = match &head.state {
             TaskState::Waiting { available_at } => State::Waiting { available_at: *available_at },
-            TaskState::Leased { worker, fence, since, until } => {
+            TaskState::Leased { worker, fence, since, until, .. } => {
                 State::Leased { lease: lease(worker, *fence, *since), until: *until }
             }
             TaskState::Delivered { worker, fence, since } => State::Delivered(lease(worker, *fence, *since)),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use holdpoint_codec::tasks::{StoredTask, decode_delivery, decode_task, encode_delivery};
 use holdpoint_core::{
-    AfterLoss, Decision, Input, LossCause, Recheck, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
+    AfterLoss, CallLease, Decision, Input, LossCause, Recheck, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
     TasksReturned, task_loss,
 };
-use holdpoint_store::{Release, TaskGuard};
+use holdpoint_store::{Fence, Release, TaskGuard};
 
 use crate::arrivals::Arrival;
 use crate::checks::{Seen, StartedTool};
@@ -96,6 +96,8 @@ impl World {
         leased.sort_by_key(|leased| leased.lease.place);
         for leased in leased {
             self.note(|| format!("leases: {:?}", leased.lease));
+            let number = self.next_serial();
+            self.leases.insert((leased.lease.place, leased.lease.fence), number);
             self.checks.see(&Seen::TaskLeased(&leased.lease), &self.disk);
             let place = leased.lease.place;
             self.arrivals.push(Arrival::Work(Errand::Start(leased)));
@@ -114,6 +116,13 @@ impl World {
                 self.deliver_task(lease, result);
             }
         }
+    }
+
+    /// A lease as the run records it. Each kind of storage has fences of its own, so the log gets the world's number.
+    fn recorded(&self, lease: &Lease) -> CallLease {
+        let Lease { place: (_, turn, call), attempt, ref worker, since, .. } = *lease;
+        let fence = Fence(self.leases.get(&(lease.place, lease.fence)).copied().unwrap_or(0));
+        CallLease { turn, call, attempt, fence, worker: Arc::clone(worker), since }
     }
 
     fn lease_ms(&mut self) -> u64 {
@@ -153,9 +162,9 @@ impl World {
             AfterLoss::Ask(LossCause::OutOfAttempts) => LossCause::OutOfAttempts,
             AfterLoss::Retry { .. } | AfterLoss::Ask(_) => cause,
         };
-        let Lease { place: (slot, turn, call), fence, attempt, worker, since } = lease.clone();
+        let (slot, fence) = (lease.place.0, lease.fence);
         let guard = if has_lapsed { TaskGuard::Lapsed(fence) } else { TaskGuard::Leased(fence) };
-        let input = Input::TaskLost(TaskLost { turn, call, attempt, worker, since, cause });
+        let input = Input::TaskLost(TaskLost { lease: self.recorded(lease), cause });
         self.send_guarded(slot, input, Guards::Each(vec![(lease.place, guard)]));
     }
 
@@ -167,12 +176,12 @@ impl World {
             if self.faults == Faults::On && self.random.percent(15) {
                 continue;
             }
-            let Lease { place, fence, worker, since, .. } = delivered.lease;
-            let attempt = delivered.task.attempts;
+            let (place, fence) = (delivered.lease.place, delivered.lease.fence);
+            let lease = CallLease { attempt: delivered.task.attempts, ..self.recorded(&delivered.lease) };
             let settlement =
                 decode_delivery(&delivered.result).expect("a delivery reads back from the bytes written for it");
             guards.push((place, TaskGuard::Delivered(fence)));
-            tasks.push(TaskReturned { turn: place.1, call: place.2, attempt, worker, since, settlement });
+            tasks.push(TaskReturned { lease, settlement });
         }
         if tasks.is_empty() {
             return;
@@ -246,9 +255,9 @@ impl World {
         if !matches!(decision, Decision::Deny(_)) {
             return false;
         }
-        let Lease { place: (slot, turn, call), fence, attempt, worker, since } = lease.clone();
-        let input = Input::TaskRevoked(TaskRevoked { turn, call, attempt, worker, since, decision });
-        self.send_guarded(slot, input, Guards::Each(vec![(lease.place, TaskGuard::Leased(fence))]));
+        let input = Input::TaskRevoked(TaskRevoked { lease: self.recorded(lease), decision });
+        let guards = Guards::Each(vec![(lease.place, TaskGuard::Leased(lease.fence))]);
+        self.send_guarded(lease.place.0, input, guards);
         true
     }
 

@@ -76,6 +76,8 @@ pub(crate) struct World {
     pub(crate) arrivals: Vec<Arrival>,
     pub(crate) imports: HashMap<Slot, Import>,
     pub(crate) worked: HashMap<(Slot, (Turn, usize)), Arc<ToolResult>>,
+    /// The leases that workers got, each with the world's own number.
+    pub(crate) leases: HashMap<(Place, Fence), u64>,
     /// The leases under which a worker started.
     pub(crate) begun: HashSet<(Place, Fence)>,
     /// The grants that are durable, whether or not they were taken back.
@@ -127,6 +129,7 @@ impl World {
             arrivals: Vec::new(),
             imports: HashMap::new(),
             worked: HashMap::new(),
+            leases: HashMap::new(),
             begun: HashSet::new(),
             given: Vec::new(),
             versions: Versions::default(),

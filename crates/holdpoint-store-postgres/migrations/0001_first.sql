@@ -17,6 +17,9 @@ create table holdpoint_runs (
     owner           text,
     -- The end of the owner's lease. Without an owner: the moment of the last commit.
     free_at         bigint not null,
+    -- The length of that lease, 0 without an owner. A lease that ends later than this from now was written before the
+    -- clock was set back.
+    lease_us        bigint not null,
     created_at      bigint not null,
     updated_at      bigint not null,
     -- Which commit was the last, so that a commit whose acknowledgement was lost is recognised.
@@ -84,6 +87,8 @@ create table holdpoint_tasks (
     fence        bigint not null,
     worker       text,
     since        bigint,
+    -- The length of the lease when it was written.
+    lease_us     bigint,
     -- Which request changed it last, so that a request whose acknowledgement was lost is recognised.
     last_request bigint not null,
     -- Orders results by their arrival.

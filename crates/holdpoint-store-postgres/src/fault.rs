@@ -36,8 +36,9 @@ pub(crate) fn recovery(error: &sqlx::Error) -> Recovery {
         sqlx::Error::Database(database) => match database.code().as_deref() {
             // Deadlock, serialization failure.
             Some("40P01" | "40001") => Recovery::Again,
-            // Too many connections; the server stops, starts, or crashed.
-            Some("53300" | "57P01" | "57P02" | "57P03" | "57P05") => Recovery::Reconnect,
+            // The server is read-only: it became a standby, and another one is the primary now. Too many connections; the
+            // server stops, starts, or crashed.
+            Some("25006" | "53300" | "57P01" | "57P02" | "57P03" | "57P05") => Recovery::Reconnect,
             Some(code) if code.starts_with("08") => Recovery::Reconnect,
             _ => Recovery::GiveUp,
         },

@@ -33,10 +33,11 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges,
-    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
-    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept,
-    TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
+    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
+    ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally,
+    Swept, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow,
+    WorkerSeen,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
@@ -260,6 +261,14 @@ impl Store for PostgresStore {
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
         leases::claim(&self.lines, &self.moments, request).await
+    }
+
+    async fn overlong_leases(&self, agents: &Agents, most: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        leases::overlong(&self.lines, &self.moments, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
+        leases::end(&self.lines, &self.moments, lease).await
     }
 
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {

@@ -13,10 +13,10 @@ use crate::{commit, desk, grants, leases, prune, questions, read, schema, seals,
 /// Most tasks are of a tool that the worker lacks; most runs are over.
 const ROWS: &str = "
     insert into holdpoint_runs
-        (run_id, revision, status, agent, tenant, deadline, free_at, created_at, updated_at, last_commit,
+        (run_id, revision, status, agent, tenant, deadline, free_at, lease_us, created_at, updated_at, last_commit,
          audit_tenant, audit_revision, audit_rows, audit_link, sealed_revision, seal_no)
     select 'run-' || n, 1, case when n % 100 < 6 then n % 6 else 3 end, 'agent-' || n % 5, 'tenant-' || n % 7,
-        case when n % 50 = 1 then n end, n, n, n, n, '=tenant-' || n % 7, 1, 1, 'x',
+        case when n % 50 = 1 then n end, n, 0, n, n, n, '=tenant-' || n % 7, 1, 1, 'x',
         case when n % 100 = 0 then 0 else 1 end, 1
     from generate_series(1, 30000) as n;
     insert into holdpoint_log (run_no, last_seq, at, body) select n, 1, n, 'x' from generate_series(1, 30000) as n;
@@ -66,6 +66,7 @@ fn cases() -> Vec<Case> {
         case("lapsed", &tasks::lapsed_sql(), "text[], bigint, bigint", "holdpoint_tasks_leased "),
         case("arrivals", tasks::ARRIVALS, "text[], bigint", "holdpoint_tasks_delivered "),
         case("claim", leases::CLAIM, "text[], bigint, text, bigint, bigint", "holdpoint_runs_claimable "),
+        case("overlong", leases::OVERLONG, "text[], bigint, bigint", "holdpoint_tasks_leased "),
         case("due", read::DUE, "text[], bigint, bigint", "holdpoint_runs_due "),
         case("prune", prune::PRUNE, "bigint, text, bigint, bigint", "holdpoint_runs_over "),
         case("seal", seals::TO_SEAL, "text, bigint", "holdpoint_runs_to_seal "),

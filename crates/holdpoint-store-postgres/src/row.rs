@@ -17,9 +17,9 @@ pub(crate) const HEAD: &str = "r.run_id, r.revision, r.status, r.agent, r.tenant
     r.session";
 /// The columns of a task, in the order in which [`task`] reads them.
 pub(crate) const TASK: &str = "r.run_id, t.turn, t.place, t.agent, t.tenant, t.tool, t.attempts, t.attempts_max, \
-    t.repeat, t.deadline, t.created_at, t.state, t.ready_at, t.fence, t.worker, t.since";
+    t.repeat, t.deadline, t.created_at, t.state, t.ready_at, t.fence, t.worker, t.since, t.lease_us";
 /// Where the columns after those of a task begin.
-pub(crate) const AFTER_TASK: usize = 16;
+pub(crate) const AFTER_TASK: usize = 17;
 
 /// A number that is not negative. Those above what the database can hold are never reached.
 pub(crate) fn number(value: u64) -> i64 {
@@ -146,7 +146,10 @@ fn state(row: &PgRow) -> Result<TaskState, StoreError> {
     let since = || moment(row, 15)?.ok_or_else(|| corrupt("a lease has no beginning"));
     match column::<i16>(row, 11)? {
         0 => Ok(TaskState::Waiting { available_at: ready_at }),
-        1 => Ok(TaskState::Leased { worker: worker()?, fence, since: since()?, until: ready_at }),
+        1 => {
+            let lease_ms = unsigned(column::<Option<i64>>(row, 16)?.unwrap_or(0))? / 1_000;
+            Ok(TaskState::Leased { worker: worker()?, fence, since: since()?, until: ready_at, lease_ms })
+        }
         2 => Ok(TaskState::Delivered { worker: worker()?, fence, since: since()? }),
         _ => Err(corrupt("a state of a task is unknown")),
     }

@@ -33,7 +33,7 @@ const HEARTBEAT: &str = "with moment as materialized ( \
             and t.fence = i.fence and t.state <> 0 \
         order by t.task_no for update of t \
     ), prolonged as ( \
-        update holdpoint_tasks t set ready_at = least(moment.now + $7, t.deadline) \
+        update holdpoint_tasks t set ready_at = least(moment.now + $7, t.deadline), lease_us = $7 \
         from moment, held where t.task_no = held.task_no and held.state = 1) \
     select asked from held";
 

@@ -21,6 +21,9 @@ CREATE TABLE runs (
     owner TEXT,
     -- The end of the owner's lease. Without an owner: the moment of the last commit.
     lease_until INTEGER NOT NULL,
+    -- The length of that lease, 0 without an owner. A lease that ends later than this from now was written before the
+    -- clock was set back.
+    lease_ms INTEGER NOT NULL,
     -- The tenant of the first transition: the run stays in that tenant's audit log.
     audit_tenant TEXT NOT NULL,
     -- The revision of the last audit row, the number of audit rows, and the link of the last one.
@@ -91,6 +94,8 @@ CREATE TABLE tasks (
     worker TEXT,
     fence INTEGER,
     since INTEGER,
+    -- The length of the lease when it was written.
+    lease_ms INTEGER,
     delivery INTEGER,
     body BLOB NOT NULL,
     result BLOB

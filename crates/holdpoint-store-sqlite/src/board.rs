@@ -61,6 +61,7 @@ pub(crate) struct RunNow {
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) owner: Option<Arc<str>>,
     pub(crate) lease_until: Timestamp,
+    pub(crate) lease_ms: u64,
     pub(crate) chain: Chain,
     pub(crate) change: RunChange,
     /// Whether agent or tenant are other than those that are stored.
@@ -111,6 +112,8 @@ pub(crate) struct TaskSeen {
 pub(crate) struct TaskNow {
     pub(crate) state: TaskStage,
     pub(crate) moment: Timestamp,
+    /// The length of the lease when it was written.
+    pub(crate) lease_ms: Option<u64>,
     pub(crate) attempts: Attempt,
     pub(crate) deadline: Option<Timestamp>,
     /// There when the group opened it.

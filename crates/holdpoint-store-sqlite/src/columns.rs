@@ -26,7 +26,7 @@ macro_rules! head_columns {
 macro_rules! task_columns {
     () => {
         "r.run_id, t.turn, t.idx, t.agent, t.tenant, t.tool, t.attempts, t.attempts_max, t.repeat, t.deadline, \
-         t.created_at, t.state, t.moment, t.worker, t.fence, t.since"
+         t.created_at, t.state, t.moment, t.worker, t.fence, t.since, t.lease_ms"
     };
 }
 pub(crate) use {head_columns, task_columns};
@@ -205,6 +205,7 @@ impl<'a> Reader<'a> {
     fn task_state(&mut self) -> Result<TaskState, StoreError> {
         let (state, moment) = (self.int()?, self.moment()?);
         let (worker, fence, since) = (self.text_or_null()?, self.int_or_null()?, self.int_or_null()?);
+        let lease_ms = self.int_or_null()?.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0);
         if state == WAITING {
             return Ok(TaskState::Waiting { available_at: moment });
         }
@@ -213,7 +214,7 @@ impl<'a> Reader<'a> {
         };
         let fence = Fence(u64::try_from(fence).map_err(|_| corrupt("a number is out of range"))?);
         match state {
-            LEASED => Ok(TaskState::Leased { worker, fence, since, until: moment }),
+            LEASED => Ok(TaskState::Leased { worker, fence, since, until: moment, lease_ms }),
             DELIVERED => Ok(TaskState::Delivered { worker, fence, since }),
             // What this program wrote is one of the three.
             _ => Err(corrupt("the state of a task is unknown")),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_core::{CallKey, Revision, Status, Timestamp};
-use holdpoint_store::{CommitError, Hold, LEASE_MS_MAX, PruneRequest, TaskChange, TaskOpening, first_link, next_link};
+use holdpoint_store::{CommitError, LEASE_MS_MAX, PruneRequest, TaskChange, TaskOpening, first_link, next_link};
 
 use crate::batch::{Batch, Values};
 use crate::board::{Board, Chain, Moved, Opened, RunChange, RunNow, TaskNow, TaskStage};
@@ -14,21 +14,21 @@ use crate::request::Step;
 use crate::rows::Rows;
 
 pub(crate) const CREATE_RUNS: &str = "INSERT INTO runs (run_no, run_id, revision, status, agent, tenant, pause, deadline, \
-     created_at, updated_at, owner, lease_until, audit_tenant, audit_revision, audit_rows, audit_link, \
+     created_at, updated_at, owner, lease_until, lease_ms, audit_tenant, audit_revision, audit_rows, audit_link, \
      session, session_slot) SELECT value->>0, CAST(substr($2, value->>1, value->>2) AS TEXT), value->>3, value->>4, \
      CAST(substr($2, value->>5, value->>6) AS TEXT), CAST(substr($2, value->>7, value->>8) AS TEXT), value->>9, \
-     value->>10, value->>11, value->>12, CAST(substr($2, value->>13, value->>14) AS TEXT), value->>15, \
-     CAST(substr($2, value->>16, value->>17) AS TEXT), value->>18, value->>19, substr($2, value->>20, value->>21), \
-     CAST(substr($2, value->>22, value->>23) AS TEXT), CAST(substr($2, value->>24, value->>25) AS TEXT) FROM json_each($1)";
+     value->>10, value->>11, value->>12, CAST(substr($2, value->>13, value->>14) AS TEXT), value->>15, value->>16, \
+     CAST(substr($2, value->>17, value->>18) AS TEXT), value->>19, value->>20, substr($2, value->>21, value->>22), \
+     CAST(substr($2, value->>23, value->>24) AS TEXT), CAST(substr($2, value->>25, value->>26) AS TEXT) FROM json_each($1)";
 pub(crate) const MOVE_RUNS: &str = "UPDATE runs SET revision = j.value->>1, status = j.value->>2, pause = j.value->>3, \
      deadline = j.value->>4, updated_at = j.value->>5, owner = CAST(substr($2, j.value->>6, j.value->>7) AS TEXT), \
-     lease_until = j.value->>8, audit_revision = j.value->>9, audit_rows = j.value->>10, \
-     audit_link = substr($2, j.value->>11, j.value->>12), \
+     lease_until = j.value->>8, lease_ms = j.value->>9, audit_revision = j.value->>10, audit_rows = j.value->>11, \
+     audit_link = substr($2, j.value->>12, j.value->>13), \
      session_slot = iif(j.value->>2 >= 3, NULL, session_slot) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const RENAME_RUNS: &str = "UPDATE runs SET agent = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
      tenant = CAST(substr($2, j.value->>3, j.value->>4) AS TEXT) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const RENEW_RUNS: &str = "UPDATE runs SET owner = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
-     lease_until = j.value->>3 FROM json_each($1) j WHERE runs.run_no = j.value->>0";
+     lease_until = j.value->>3, lease_ms = j.value->>4 FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const APPEND: &str = "INSERT INTO log (run_no, last_seq, first_seq, at, audit, body, audit_no, link) \
      SELECT value->>0, value->>1, value->>2, value->>3, substr($2, value->>4, value->>5), \
      substr($2, value->>6, value->>7), value->>8, substr($2, value->>9, value->>10) FROM json_each($1)";
@@ -37,8 +37,8 @@ pub(crate) const OPEN_TASKS: &str = "INSERT INTO tasks (task_no, run_no, turn, i
      SELECT value->>0, value->>1, value->>2, value->>3, CAST(substr($2, value->>4, value->>5) AS TEXT), \
      CAST(substr($2, value->>6, value->>7) AS TEXT), CAST(substr($2, value->>8, value->>9) AS TEXT), value->>10, \
      value->>11, value->>12, value->>13, value->>14, 0, value->>15, substr($2, value->>16, value->>17) FROM json_each($1)";
-pub(crate) const CHANGE_TASKS: &str = "UPDATE tasks SET state = j.value->>1, moment = j.value->>2, attempts = j.value->>3, \
-     delivery = j.value->>4, result = substr($2, j.value->>5, j.value->>6) \
+pub(crate) const CHANGE_TASKS: &str = "UPDATE tasks SET state = j.value->>1, moment = j.value->>2, lease_ms = j.value->>3, \
+     attempts = j.value->>4, delivery = j.value->>5, result = substr($2, j.value->>6, j.value->>7) \
      FROM json_each($1) j WHERE tasks.task_no = j.value->>0";
 pub(crate) const CLOSE_TASKS: &str = "DELETE FROM tasks WHERE task_no IN (SELECT value->>0 FROM json_each($1))";
 
@@ -101,12 +101,6 @@ fn check_guards(board: &Board, step: &Step) -> Result<(), CommitError> {
     if step.tasks.iter().all(holds) { Ok(()) } else { Err(CommitError::LeaseLost) }
 }
 
-/// Who holds a run after a commit, and until when. A run that is not to go on is held by nobody.
-fn holding(step: &Step, now: Timestamp) -> (Option<&Hold>, Timestamp) {
-    let hold = step.hold.as_ref().filter(|_| step.head.status == Status::Running);
-    (hold, hold.map_or(now, |hold| now.plus_ms(hold.lease_ms.min(LEASE_MS_MAX))))
-}
-
 /// The chain after a transition.
 fn next_chain(run: Option<&RunNow>, step: &Step, revision: Revision) -> Chain {
     let tenant = step.head.tenant.as_deref();
@@ -143,7 +137,9 @@ fn check_last(board: &mut Board, step: &Step) -> Result<(), CommitError> {
 }
 
 fn move_run(board: &mut Board, (step, slot): (&Step, Option<String>), revision: Revision) -> (i64, Chain) {
-    let (hold, lease_until) = holding(step, board.now);
+    let hold = step.hold.as_ref().filter(|_| step.head.status == Status::Running);
+    let lease_ms = hold.map_or(0, |hold| hold.lease_ms.min(LEASE_MS_MAX));
+    let lease_until = board.now.plus_ms(lease_ms);
     let owner = hold.map(|hold| hold.owner.as_str().into());
     let agent = step.head.agent.clone().unwrap_or_default();
     let tenant = step.head.tenant.clone();
@@ -178,6 +174,7 @@ fn move_run(board: &mut Board, (step, slot): (&Step, Option<String>), revision: 
         tenant,
         owner,
         lease_until,
+        lease_ms,
         chain,
         change,
         is_renamed,
@@ -205,6 +202,7 @@ fn change_tasks(board: &mut Board, step: Step, run_no: i64) {
                 board.tasks.entry(&key, Default::default).now = Some(TaskNow {
                     state: TaskStage::Waiting,
                     moment: board.now,
+                    lease_ms: None,
                     attempts,
                     deadline,
                     opened: Some(opened),
@@ -233,7 +231,13 @@ fn write_runs(batch: &mut Batch, board: &Board) {
         match run.change {
             RunChange::Nothing => continue,
             RunChange::Renewed => {
-                renewed.row().int(run.run_no).text_or_null(owner).int(run.lease_until.0).end();
+                renewed
+                    .row()
+                    .int(run.run_no)
+                    .text_or_null(owner)
+                    .int(run.lease_until.0)
+                    .int(signed(run.lease_ms))
+                    .end();
             }
             RunChange::Moved(moved) => moves
                 .row()
@@ -245,6 +249,7 @@ fn write_runs(batch: &mut Batch, board: &Board) {
                 .int(moved.updated_at.0)
                 .text_or_null(owner)
                 .int(run.lease_until.0)
+                .int(signed(run.lease_ms))
                 .int(signed(run.chain.revision.0))
                 .int(signed(run.chain.rows))
                 .bytes(&run.chain.link.0)
@@ -263,6 +268,7 @@ fn write_runs(batch: &mut Batch, board: &Board) {
                 .int(moved.updated_at.0)
                 .text_or_null(owner)
                 .int(run.lease_until.0)
+                .int(signed(run.lease_ms))
                 .text(&run.chain.tenant)
                 .int(signed(run.chain.revision.0))
                 .int(signed(run.chain.rows))
@@ -331,6 +337,7 @@ fn change_row(rows: &mut Rows, task_no: i64, task: &TaskNow) {
         .int(task_no)
         .int(state)
         .int(task.moment.0)
+        .int_or_null(task.lease_ms.map(signed))
         .int(task.attempts.0.into())
         .int_or_null(result.map(|(delivery, _)| *delivery))
         .bytes_or_null(result.map(|(_, bytes)| bytes.as_slice()))

@@ -1,13 +1,15 @@
 //! Who drives which run.
 
-use holdpoint_core::{RunId, Status, Timestamp};
-use holdpoint_store::{CLAIM_LIMIT_MAX, ClaimRequest, Hold, LEASE_MS_MAX, LeaseState, StoreError};
+use holdpoint_core::{CallIndex, CallKey, RunId, Status, Timestamp, Turn};
+use holdpoint_store::{
+    Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, LEASE_MS_MAX, LeaseOf, LeaseState, OverlongLease, StoreError,
+};
 
 use sqlx::sqlite::SqliteRow;
 
 use crate::batch::{Batch, StatementNo, Values};
 use crate::board::{Board, RunChange};
-use crate::columns::{Reader, signed_len};
+use crate::columns::{Reader, signed, signed_len};
 use crate::read::{Readers, agent_rows, exists};
 
 /// The runs that can be claimed: `$1` and `$2` agents, `$3` the moment, `$4` how many.
@@ -24,8 +26,24 @@ pub(crate) const CLAIMABLE: &str = concat!("SELECT r.run_id ", claimable!());
 pub(crate) const ANY_CLAIMABLE: &str = "SELECT EXISTS (SELECT 1 FROM json_each($1) j CROSS JOIN runs c \
      INDEXED BY runs_to_claim WHERE c.status = 0 \
      AND c.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) AND c.lease_until <= $3)";
-pub(crate) const CLAIM: &str =
-    concat!("UPDATE runs SET owner = $5, lease_until = $6 WHERE run_no IN (SELECT r.run_no ", claimable!(), ")");
+pub(crate) const CLAIM: &str = concat!(
+    "UPDATE runs SET owner = $5, lease_until = $6, lease_ms = $7 WHERE run_no IN (SELECT r.run_no ",
+    claimable!(),
+    ")"
+);
+/// `$1` and `$2` agents, `$3` the moment, `$4` how many.
+pub(crate) const OVERLONG_RUNS: &str = "SELECT c.run_id, c.lease_until, c.lease_ms FROM json_each($1) j CROSS JOIN runs c \
+     INDEXED BY runs_to_claim WHERE c.status = 0 \
+     AND c.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) \
+     AND c.lease_until > $3 AND c.lease_until > $3 + c.lease_ms * 1000 LIMIT $4";
+pub(crate) const OVERLONG_TASKS: &str = "SELECT r.run_id, t.turn, t.idx, t.moment, t.lease_ms FROM json_each($1) j \
+     CROSS JOIN tasks t INDEXED BY tasks_leased CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.state = 1 \
+     AND t.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) \
+     AND t.moment > $3 AND t.moment > $3 + t.lease_ms * 1000 LIMIT $4";
+pub(crate) const END_RUN_LEASE: &str =
+    "UPDATE runs SET lease_until = $3 WHERE run_id = $1 AND lease_until = $2 AND status = 0 RETURNING 1";
+pub(crate) const END_TASK_LEASE: &str = "UPDATE tasks SET moment = $3 WHERE run_no = (SELECT run_no FROM runs WHERE run_id = $1) \
+     AND turn = $4 AND idx = $5 AND moment = $2 AND state = 1 RETURNING 1";
 
 /// Whether somebody who claims would get something. Those who look after an idle store ask often and get nothing: they
 /// need not wait for the writer.
@@ -45,7 +63,8 @@ pub(crate) fn claim(batch: &mut Batch, request: &ClaimRequest, now: Timestamp) -
     };
     let runs = batch.add(CLAIMABLE, values());
     let until = lease_end(&request.hold, now);
-    batch.add(CLAIM, values().text(request.hold.owner.as_str()).int(until.0));
+    let lease_ms = signed(request.hold.lease_ms.min(LEASE_MS_MAX));
+    batch.add(CLAIM, values().text(request.hold.owner.as_str()).int(until.0).int(lease_ms));
     runs
 }
 
@@ -61,12 +80,49 @@ pub(crate) fn renew(board: &mut Board, run: &RunId, hold: &Hold) -> LeaseState {
         return LeaseState::Lost;
     }
     run.lease_until = lease_end(hold, now);
+    run.lease_ms = hold.lease_ms.min(LEASE_MS_MAX);
     run.change = match run.change {
         RunChange::Nothing | RunChange::Renewed => RunChange::Renewed,
         RunChange::Moved(moved) => RunChange::Moved(moved),
         RunChange::Created { at, moved } => RunChange::Created { at, moved },
     };
     LeaseState::Held
+}
+
+/// Leases that end later than their own length from now.
+pub(crate) async fn overlong(
+    readers: &Readers,
+    agents: &Agents,
+    limit: usize,
+    now: Timestamp,
+) -> Result<Vec<OverlongLease>, StoreError> {
+    const DOING: &str = "find overlong leases";
+    let values = || Values::rows(agent_rows(agents)).int(now.0).int(signed_len(limit));
+    let mut found = Vec::new();
+    for row in &readers.all(OVERLONG_RUNS, values(), DOING).await? {
+        let mut reader = Reader::new(row);
+        let of = LeaseOf::Run(RunId::new(reader.text()?));
+        found.push(OverlongLease { of, until: reader.moment()?, lease_ms: reader.big()? });
+    }
+    for row in &readers.all(OVERLONG_TASKS, values(), DOING).await? {
+        let mut reader = Reader::new(row);
+        let (run, turn, index) = (RunId::new(reader.text()?), Turn(reader.small()?), CallIndex(reader.small()?));
+        let of = LeaseOf::Task(CallKey { run, turn, index });
+        found.push(OverlongLease { of, until: reader.moment()?, lease_ms: reader.big()? });
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Adds the statement that ends a lease. It gives a row if the lease was there.
+pub(crate) fn end(batch: &mut Batch, lease: &OverlongLease, now: Timestamp) -> StatementNo {
+    match &lease.of {
+        LeaseOf::Run(run) => batch.add(END_RUN_LEASE, Values::none().text(run.as_str()).int(lease.until.0).int(now.0)),
+        LeaseOf::Task(CallKey { run, turn, index }) => {
+            let values = Values::none().text(run.as_str()).int(lease.until.0).int(now.0);
+            batch.add(END_TASK_LEASE, values.int(turn.0.into()).int(index.0.into()))
+        }
+    }
 }
 
 fn lease_end(hold: &Hold, now: Timestamp) -> Timestamp {

@@ -33,12 +33,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DeliveredTask, GrantFilter,
-    GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChange,
-    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
-    ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreFault,
-    StoreTally, Swept, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace,
-    Transition, Unsealed, WorkerRow, WorkerSeen, packed,
+    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
+    QuestionChange, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release,
+    Reservation, Reserved, ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store,
+    StoreError, StoreFault, StoreTally, Swept, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage,
+    Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen, packed,
 };
 use sqlx::sqlite::SqlitePoolOptions;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -275,6 +275,14 @@ impl Store for SqliteStore {
             return Ok(Vec::new());
         }
         self.ask(|answer| Request::Claim(request.clone(), answer)).await
+    }
+
+    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        leases::overlong(&self.readers, agents, limit.min(DUE_LIMIT_MAX), self.now()).await
+    }
+
+    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::EndLease(lease.clone(), answer)).await
     }
 
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {

@@ -18,10 +18,10 @@ use crate::sessions::{LOOK_LASTS, LOOK_SLOTS};
 const LOCK: &str = "BEGIN IMMEDIATE";
 pub(crate) const LAST_NUMBERS: &str = "SELECT (SELECT ifnull(max(run_no), 0) FROM runs), \
      (SELECT ifnull(max(task_no), 0) FROM tasks), (SELECT last FROM tickets WHERE only = 1)";
-pub(crate) const LOOK_RUNS: &str = "SELECT j.key, r.run_no, r.revision, r.status, r.agent, r.tenant, r.owner, r.lease_until, \
+pub(crate) const LOOK_RUNS: &str = "SELECT j.key, r.run_no, r.revision, r.status, r.agent, r.tenant, r.owner, r.lease_until, r.lease_ms, \
      r.audit_tenant, r.audit_revision, r.audit_rows, r.audit_link \
      FROM json_each($1) j CROSS JOIN runs r ON r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT)";
-pub(crate) const LOOK_TASKS: &str = "SELECT j.key, t.task_no, t.state, t.moment, t.attempts, t.deadline, t.fence \
+pub(crate) const LOOK_TASKS: &str = "SELECT j.key, t.task_no, t.state, t.moment, t.lease_ms, t.attempts, t.deadline, t.fence \
      FROM json_each($1) j CROSS JOIN runs r ON r.run_id = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) \
      CROSS JOIN tasks t ON t.run_no = r.run_no AND t.turn = j.value->>2 AND t.idx = j.value->>3";
 
@@ -107,6 +107,7 @@ fn ask(board: &mut Board, request: &Request) {
         | Request::Prune(..)
         | Request::Seal(..)
         | Request::RevokeGrant(..)
+        | Request::EndLease(..)
         | Request::Desk(..)
         | Request::ForeignVersion(_) => {}
     }
@@ -139,6 +140,7 @@ fn set_run(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
         tenant: reader.text_or_null()?,
         owner: reader.text_or_null()?,
         lease_until: reader.moment()?,
+        lease_ms: reader.big()?,
         chain: Chain {
             tenant: reader.text()?,
             revision: Revision(reader.big()?),
@@ -160,6 +162,7 @@ fn set_task(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
     task.stored = Some(reader.int()?);
     let state = reader.int()?;
     let moment = reader.moment()?;
+    let lease_ms = reader.int_or_null()?.and_then(|ms| u64::try_from(ms).ok());
     let attempts = Attempt(reader.small()?);
     let deadline = reader.int_or_null()?.map(Timestamp);
     let fence = reader.int_or_null()?.and_then(|fence| u64::try_from(fence).ok()).map(Fence);
@@ -170,6 +173,6 @@ fn set_task(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
         // What this program wrote is one of the three.
         _ => return Err(corrupt("the state of a task is unknown")),
     };
-    task.now = Some(TaskNow { state, moment, attempts, deadline, opened: None, is_changed: false });
+    task.now = Some(TaskNow { state, moment, lease_ms, attempts, deadline, opened: None, is_changed: false });
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::{
-    ClaimRequest, CommitError, GrantOpening, HeadUpdate, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest,
-    QuestionChange, Release, Seal, SessionUse, StoreError, TaskChange, TaskLease,
+    ClaimRequest, CommitError, GrantOpening, HeadUpdate, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease,
+    PruneRequest, QuestionChange, Release, Seal, SessionUse, StoreError, TaskChange, TaskLease,
 };
 use sqlx::sqlite::SqliteRow;
 use tokio::sync::oneshot;
@@ -60,6 +60,7 @@ pub(crate) enum Request {
     /// What moved of a tenant's runs. Goes alone.
     Seal(Option<Arc<str>>, Answer<Option<Seal>>),
     RevokeGrant(Revoking, Answer<bool>),
+    EndLease(OverlongLease, Answer<bool>),
     Desk(DeskWrite, Answer<DeskAnswer>),
     /// A number that changes when somebody else wrote to the file. Nothing is written for it.
     ForeignVersion(Answer<i64>),
@@ -72,7 +73,8 @@ pub(crate) enum Reply {
     States(Answer<Vec<LeaseState>>, Vec<LeaseState>),
     Claimed(Answer<Vec<RunId>>, StatementNo),
     Pruned(Answer<Vec<RunId>>, StatementNo),
-    Revoked(Answer<bool>, StatementNo),
+    /// Whether the statement gave a row.
+    Changed(Answer<bool>, StatementNo),
     Desk(Answer<DeskAnswer>, DeskReply),
     Leased(Answer<Vec<LeasedTask>>, StatementNo, Leasing),
 }
@@ -101,6 +103,7 @@ impl Request {
             | Request::Prune(..)
             | Request::Seal(..)
             | Request::RevokeGrant(..)
+            | Request::EndLease(..)
             | Request::ForeignVersion(_) => 0,
         }
     }
@@ -128,7 +131,7 @@ impl Request {
             Request::Lease(_, answer) => fail(answer, failure),
             Request::Heartbeat(_, _, answer) => fail(answer, failure),
             Request::Seal(_, answer) => fail(answer, failure),
-            Request::RevokeGrant(_, answer) => fail(answer, failure),
+            Request::RevokeGrant(_, answer) | Request::EndLease(_, answer) => fail(answer, failure),
             Request::Desk(_, answer) => fail(answer, failure),
             Request::ForeignVersion(answer) => fail(answer, failure),
         }
@@ -144,7 +147,7 @@ impl Reply {
             Reply::States(answer, states) => _ = answer.send(Ok(states)),
             Reply::Claimed(answer, statement) => _ = answer.send(read_runs(&given.take(statement))),
             Reply::Leased(answer, statement, leasing) => _ = answer.send(leasing.read(&given.take(statement))),
-            Reply::Revoked(answer, statement) => _ = answer.send(Ok(!given.take(statement).is_empty())),
+            Reply::Changed(answer, statement) => _ = answer.send(Ok(!given.take(statement).is_empty())),
             Reply::Desk(answer, reply) => _ = answer.send(reply.read(given)),
             Reply::Pruned(answer, statement) => return send_pruned(answer, &given.take(statement)),
         }
@@ -159,7 +162,7 @@ impl Reply {
             Reply::States(answer, _) => fail(answer, failure),
             Reply::Claimed(answer, _) | Reply::Pruned(answer, _) => fail(answer, failure),
             Reply::Leased(answer, ..) => fail(answer, failure),
-            Reply::Revoked(answer, _) => fail(answer, failure),
+            Reply::Changed(answer, _) => fail(answer, failure),
             Reply::Desk(answer, _) => fail(answer, failure),
         }
     }

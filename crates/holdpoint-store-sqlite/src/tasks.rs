@@ -13,7 +13,7 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::batch::{Batch, StatementNo, Values};
 use crate::board::{Board, TaskStage};
-use crate::columns::{Reader, signed_len, task_columns, unpack_one};
+use crate::columns::{Reader, signed, signed_len, task_columns, unpack_one};
 use crate::read::{Readers, exists};
 use crate::rows::Rows;
 
@@ -55,7 +55,7 @@ macro_rules! take {
     ($waiting:expr) => {
         concat!(
             "UPDATE tasks SET state = 1, worker = $5, fence = $6, since = $3, attempts = attempts + 1, \
-             moment = min($7, ifnull(deadline, $7)) WHERE task_no IN (",
+             moment = min($7, ifnull(deadline, $7)), lease_ms = $8 WHERE task_no IN (",
             first_waiting!("t.task_no", $waiting),
             ")"
         )
@@ -84,7 +84,7 @@ pub(crate) const OF_ANY_TENANT: LeaseSql = LeaseSql {
 pub(crate) const OF_ONE_TENANT: LeaseSql = LeaseSql {
     any: any!(waiting!(of "$4")),
     first: first_waiting!(concat!(task_columns!(), ", t.body"), waiting!(of "$5")),
-    take: take!(waiting!(of "$8")),
+    take: take!(waiting!(of "$9")),
 };
 /// A number that nobody got may be given to the next.
 pub(crate) const KEEP_TICKET_IF_USED: &str = "UPDATE tickets SET last = $1 WHERE only = 1 AND changes() > 0";
@@ -96,6 +96,7 @@ pub(crate) struct Leasing {
     fence: Fence,
     now: Timestamp,
     until: Timestamp,
+    lease_ms: u64,
 }
 
 fn lease_sql(request: &LeaseRequest) -> LeaseSql {
@@ -137,13 +138,14 @@ pub(crate) fn lease(batch: &mut Batch, board: &mut Board, request: &LeaseRequest
         Values::rows(tool_rows(request)).int(now.0).int(limit)
     };
     board.last_ticket += 1;
-    let until = now.plus_ms(request.lease_ms.min(LEASE_MS_MAX));
+    let lease_ms = request.lease_ms.min(LEASE_MS_MAX);
+    let until = now.plus_ms(lease_ms);
     let tasks = batch.add(sql.first, with_tenant(values(), request));
-    let taken = values().text(&request.worker).int(board.last_ticket).int(until.0);
+    let taken = values().text(&request.worker).int(board.last_ticket).int(until.0).int(signed(lease_ms));
     batch.add(sql.take, with_tenant(taken, request));
     batch.add(KEEP_TICKET_IF_USED, Values::none().int(board.last_ticket));
     let fence = Fence(board.last_ticket.unsigned_abs());
-    (tasks, Leasing { worker: Arc::clone(&request.worker), fence, now, until })
+    (tasks, Leasing { worker: Arc::clone(&request.worker), fence, now, until, lease_ms })
 }
 
 impl Leasing {
@@ -162,6 +164,7 @@ impl Leasing {
             fence: self.fence,
             since: self.now,
             until: until(self.until, task.deadline),
+            lease_ms: self.lease_ms,
         };
         let lease = TaskLease { key: task.key.clone(), fence: self.fence };
         Ok(LeasedTask { lease, task, body })
@@ -180,6 +183,7 @@ pub(crate) fn heartbeat(board: &mut Board, lease: &TaskLease, lease_ms: u64) -> 
     match task.state {
         TaskStage::Leased(_) => {
             task.moment = until(end, task.deadline);
+            task.lease_ms = Some(lease_ms.min(LEASE_MS_MAX));
             task.is_changed = true;
         }
         TaskStage::Waiting | TaskStage::Delivered(..) => {}

@@ -257,6 +257,7 @@ fn decide(mut board: Board, group: Vec<Request>) -> Decided {
             | Request::Prune(..)
             | Request::Seal(..)
             | Request::RevokeGrant(..)
+            | Request::EndLease(..)
             | Request::Desk(..)
             | Request::ForeignVersion(_) => takers.push(request),
         }
@@ -277,8 +278,9 @@ fn take(batch: &mut Batch, board: &mut Board, request: Request) -> Option<Reply>
         Request::Claim(request, answer) => Some(Reply::Claimed(answer, leases::claim(batch, &request, board.now))),
         Request::Prune(request, answer) => Some(Reply::Pruned(answer, prune::prune(batch, &request, board.now))),
         Request::RevokeGrant(revoking, answer) => {
-            Some(Reply::Revoked(answer, grants::revoke(batch, &revoking, board.now)))
+            Some(Reply::Changed(answer, grants::revoke(batch, &revoking, board.now)))
         }
+        Request::EndLease(lease, answer) => Some(Reply::Changed(answer, leases::end(batch, &lease, board.now))),
         Request::Desk(write, answer) => Some(Reply::Desk(answer, write.add(batch, board))),
         Request::Lease(request, answer) => {
             let (tasks, leasing) = tasks::lease(batch, board, &request);

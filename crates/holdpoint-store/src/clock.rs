@@ -81,6 +81,14 @@ impl ManualClock {
     }
 }
 
+impl ManualClock {
+    /// Sets it back, as somebody may set the clock of a machine while the processes on it are restarted.
+    pub fn set_back_ms(&self, ms: u64) {
+        let us = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
+        self.now_us.fetch_sub(us, Ordering::Relaxed);
+    }
+}
+
 impl Default for ManualClock {
     /// A clock that stands at 2025-01-01, so that moments look like moments.
     fn default() -> Self {

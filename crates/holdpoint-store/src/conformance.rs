@@ -64,7 +64,7 @@ pub use chains::{
 pub use claims::{
     a_commit_says_who_holds_the_run, a_held_run_is_claimed_when_its_lease_lapsed, a_lease_that_is_not_held_is_lost,
     claims_are_of_some_agents_and_limited, of_racing_claims_each_run_goes_to_one, only_running_runs_are_claimed,
-    only_the_holder_renews_a_lease,
+    only_the_holder_renews_a_lease, overlong_leases_are_named_and_ended,
 };
 pub use commits::{
     a_commit_at_zero_creates_the_run, a_commit_on_an_unknown_run_is_stale, a_refused_transition_writes_nothing,
@@ -200,7 +200,9 @@ macro_rules! with_store_rules {
             claims_are_of_some_agents_and_limited,
             of_racing_claims_each_run_goes_to_one,
             only_running_runs_are_claimed,
-            a_lease_that_is_not_held_is_lost, only_the_holder_renews_a_lease,
+            a_lease_that_is_not_held_is_lost,
+            overlong_leases_are_named_and_ended,
+            only_the_holder_renews_a_lease,
             a_free_run_wakes_those_who_wait_for_runs,
             a_result_wakes_those_who_wait_for_runs,
             a_task_wakes_those_who_wait_for_tasks,

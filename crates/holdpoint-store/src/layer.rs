@@ -8,10 +8,10 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
-    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges, QuestionFilter,
-    QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunPage,
-    Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept, TaskFilter, TaskHead,
-    TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest, QuestionChanges,
+    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
+    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept,
+    TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 
 /// A store around another one. Whatever is not written hands on, so a layer is as long as what it changes.
@@ -114,6 +114,14 @@ pub trait StoreLayer: Send + Sync + 'static {
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
         self.inner().claim(request).await
+    }
+
+    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        self.inner().overlong_leases(agents, limit).await
+    }
+
+    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
+        self.inner().end_lease(lease).await
     }
 
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
@@ -341,6 +349,14 @@ impl<L: StoreLayer> Store for L {
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
         StoreLayer::claim(self, request).await
+    }
+
+    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        StoreLayer::overlong_leases(self, agents, limit).await
+    }
+
+    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
+        StoreLayer::end_lease(self, lease).await
     }
 
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use holdpoint_core::{CallKey, RunId, Timestamp};
 use uuid::Uuid;
 
 /// The most runs that one claim takes, whatever was asked for.
@@ -43,6 +44,27 @@ pub struct Hold {
     pub owner: OwnerId,
     /// For how long from the moment it is written, by the clock of the store.
     pub lease_ms: u64,
+}
+
+/// A lease that ends later than its own length from now: the store's clock was set back after the lease was written. A lease
+/// that its holder renews changes; one that stays as it is for its own length has no holder any more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OverlongLease {
+    /// What is leased.
+    pub of: LeaseOf,
+    /// When it ends, by the store's clock.
+    pub until: Timestamp,
+    /// How long it was when it was written.
+    pub lease_ms: u64,
+}
+
+/// What is leased.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LeaseOf {
+    /// A run that goes on. A run that nobody holds has a lease of 0 ms.
+    Run(RunId),
+    /// A task that a worker has.
+    Task(CallKey),
 }
 
 /// The agents whose runs or tasks somebody can take care of. The empty name stands for agents without one.

@@ -38,7 +38,7 @@ pub use fault::StoreFault;
 pub use faulty::{FaultPoint, FaultyStore};
 pub use grant::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked};
 pub use layer::StoreLayer;
-pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, OwnerId};
+pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, LeaseOf, OverlongLease, OwnerId};
 pub use lease_clock::{LeaseClock, ManualLeaseClock, SystemLeaseClock, boot_us};
 pub use memory::MemoryStore;
 pub use prune::{PRUNE_LIMIT_MAX, PruneRequest};

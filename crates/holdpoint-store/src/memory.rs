@@ -26,11 +26,11 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges,
-    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
-    Revoked, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally,
-    Swept, SystemClock, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed,
-    WorkerRow, WorkerSeen,
+    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
+    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
+    ResponseKey, Revoked, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError,
+    StoreTally, Swept, SystemClock, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition,
+    Unsealed, WorkerRow, WorkerSeen,
 };
 use table::{Moved, Table, Wanted};
 
@@ -214,6 +214,16 @@ impl Store for MemoryStore {
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
         let now = self.now();
         Ok(self.table().claim(request, now))
+    }
+
+    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        let now = self.now();
+        Ok(self.table().overlong_leases(agents, limit.min(DUE_LIMIT_MAX), now))
+    }
+
+    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
+        let now = self.now();
+        Ok(self.table().end_lease(lease, now))
     }
 
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {

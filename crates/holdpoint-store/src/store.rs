@@ -8,10 +8,10 @@ use tokio::sync::watch;
 
 use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
-    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, PruneRequest, QuestionChanges, QuestionFilter,
-    QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunPage,
-    Scope, Seal, SealedRun, SessionFilter, SessionPage, StoreError, StoreTally, Swept, TaskFilter, TaskHead, TaskLease,
-    TaskPage, Tombstone, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest, QuestionChanges,
+    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
+    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, StoreError, StoreTally, Swept, TaskFilter,
+    TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 
 /// How many runs or tasks [`Store::due`] and [`Store::lapsed`] name at most, whatever was asked for.
@@ -146,6 +146,13 @@ pub trait Store: Send + Sync + 'static {
     /// first. Of those who claim at the same time each run goes to one. The revision does not change: whoever takes a run
     /// over says so by a commit.
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError>;
+
+    /// Leases of these agents' runs and tasks that end later than their own length from now: at most `limit` and at most
+    /// [`DUE_LIMIT_MAX`]. Empty unless the store's clock was set back.
+    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError>;
+
+    /// Ends a lease now, if it is still exactly this one: it can be claimed, or counts as lapsed. Says whether it was.
+    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError>;
 
     /// Takes tasks that wait, the first available first within a tool. Each gets a new fence, and its attempt counts. A task
     /// past its deadline is not leased, and neither is one whose lease lapsed: what becomes of it must be decided first.

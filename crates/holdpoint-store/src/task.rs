@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint_core::{Attempt, CallIndex, CallKey, Repeat, Timestamp, ToolName, Turn};
+pub use holdpoint_core::Fence;
+use holdpoint_core::{Attempt, CallIndex, CallKey, CallLease, Repeat, Timestamp, ToolName, Turn};
 
 use crate::Cursor;
 
@@ -13,19 +14,6 @@ pub const LEASE_LIMIT_MAX: usize = 256;
 pub const LEASE_TOOLS_MAX: usize = 4_096;
 /// The longest lease of a task or a run.
 pub const LEASE_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
-
-/// The number of a lease of a task: each lease of it has a higher one. It decides whose result counts, not the clock.
-///
-/// A store never uses a fence twice for one call, also when the task is closed and opened again: a worker that comes late
-/// from the first opening matches nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fence(pub u64);
-
-impl fmt::Display for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// What a transition does to the queue.
 #[derive(Clone, Debug)]
@@ -203,6 +191,20 @@ pub struct TaskHead {
     pub state: TaskState,
 }
 
+impl TaskHead {
+    /// The lease that a worker holds, or under which it completed the task. Nothing while no worker has it.
+    pub fn lease(&self) -> Option<CallLease> {
+        let (worker, fence, since) = match &self.state {
+            TaskState::Waiting { .. } => return None,
+            TaskState::Leased { worker, fence, since, .. } | TaskState::Delivered { worker, fence, since } => {
+                (Arc::clone(worker), *fence, *since)
+            }
+        };
+        let CallKey { turn, index, .. } = self.key;
+        Some(CallLease { turn, call: index, attempt: self.attempts, fence, worker, since })
+    }
+}
+
 /// Where a task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskState {
@@ -219,8 +221,10 @@ pub enum TaskState {
         fence: Fence,
         /// Since when.
         since: Timestamp,
-        /// Until when, unless it is prolonged.
+        /// When it lapses unless the worker renews it.
         until: Timestamp,
+        /// How long it was when it was written.
+        lease_ms: u64,
     },
     /// It has a result, which waits for the run to take it.
     Delivered {

@@ -64,18 +64,32 @@ impl Invocation {
 /// A tool that asks a person fails, and is told that nobody is asked: see [`invoke_or_ask`].
 pub async fn invoke(invocation: Invocation) -> Settlement {
     let (call, key) = (Call::of(&invocation), invocation.call.key().clone());
-    let done = run_body(invocation).await;
+    let done = run_body(invocation, open_gate()).await;
     done.nobody_is_asked(&*call.tool, &key);
     call.settled(done)
 }
 
-/// Why a call that was started has no result.
+/// Why a call has no result.
 #[derive(Clone, Debug)]
 pub enum Unsettled {
-    /// It asks a person before it goes on.
+    /// The gate was closed: the tool did not start.
+    NotStarted,
+    /// The tool was started and asks a person before it goes on.
     Asks(Arc<Inquiry>),
-    /// Nobody knows what became of it.
+    /// The tool was started and does not know what became of the call.
     Unknown,
+}
+
+/// Asked right before the tool's own code runs, on the thread that runs it. `false` keeps the tool from starting.
+pub type Gate = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Whether the caller can ask a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// It can: what the tool asks is [`Unsettled::Asks`].
+    Person,
+    /// It cannot: a tool that asks fails.
+    Nobody,
 }
 
 /// Like [`invoke`], for callers that can ask a person.
@@ -83,19 +97,32 @@ pub enum Unsettled {
 /// # Errors
 /// When the tool asks a person, or does not know what became of what it had started.
 pub async fn invoke_or_ask(invocation: Invocation) -> Result<Settlement, Unsettled> {
+    invoke_gated(invocation, Asking::Person, open_gate()).await
+}
+
+/// Like [`invoke_or_ask`], with a gate in front of the tool.
+///
+/// # Errors
+/// When the gate kept the tool from starting, when the tool asks a person, or when it does not know what became of what it
+/// had started.
+pub async fn invoke_gated(invocation: Invocation, asking: Asking, gate: Gate) -> Result<Settlement, Unsettled> {
     let (call, key) = (Call::of(&invocation), invocation.call.key().clone());
-    let done = run_body(invocation).await;
+    let done = run_body(invocation, gate).await;
     match &done.ended {
-        Ended::Returned(Err(error)) if error.fault() == ToolFault::Unknown => Err(Unsettled::Unknown),
-        Ended::Returned(Err(error)) => match error.inquiry() {
-            Some(inquiry) => Err(Unsettled::Asks(Arc::clone(inquiry))),
-            None => Ok(call.settled(done)),
+        Ended::NotStarted => return Err(Unsettled::NotStarted),
+        Ended::Returned(Err(error)) if error.fault() == ToolFault::Unknown => return Err(Unsettled::Unknown),
+        Ended::Returned(Err(error)) => match (error.inquiry(), asking) {
+            (Some(inquiry), Asking::Person) => return Err(Unsettled::Asks(Arc::clone(inquiry))),
+            (Some(_), Asking::Nobody) | (None, _) => {}
         },
-        Ended::Returned(Ok(_)) | Ended::TimedOut(_) | Ended::Cancelled | Ended::NoRuntime => {
-            done.nobody_is_asked(&*call.tool, &key);
-            Ok(call.settled(done))
-        }
+        Ended::Returned(Ok(_)) | Ended::TimedOut(_) | Ended::Cancelled | Ended::NoRuntime => {}
     }
+    done.nobody_is_asked(&*call.tool, &key);
+    Ok(call.settled(done))
+}
+
+pub(crate) fn open_gate() -> Gate {
+    Arc::new(|| true)
 }
 
 impl Done {
@@ -104,7 +131,7 @@ impl Done {
         let may_have_asked = match &self.ended {
             Ended::Returned(Err(error)) => error.inquiry().is_some(),
             Ended::TimedOut(_) | Ended::Cancelled => true,
-            Ended::Returned(Ok(_)) | Ended::NoRuntime => false,
+            Ended::Returned(Ok(_)) | Ended::NoRuntime | Ended::NotStarted => false,
         };
         if may_have_asked {
             tool.abandon(key);
@@ -160,6 +187,7 @@ fn settle(definition: &ToolDefinition, ended: Ended, detail: ErrorDetail) -> Set
         }
         Ended::Cancelled => ToolResult::error(texts::cancelled(name, definition.metadata.repeat)),
         Ended::NoRuntime => ToolResult::error(texts::no_runtime(name)),
+        Ended::NotStarted => ToolResult::error(texts::not_started(name)),
     };
     Settlement { outcome, code, source, result: Arc::new(result), latency_us: 0 }
 }
@@ -173,6 +201,7 @@ impl Ended {
             Ended::TimedOut(_) => (Outcome::TimedOut, Some(Code::TimedOut)),
             Ended::Cancelled => (Outcome::Cancelled, Some(Code::RunCancelled)),
             Ended::NoRuntime => (Outcome::Failed, Some(Code::NoRuntime)),
+            Ended::NotStarted => (Outcome::Failed, Some(Code::ExecutorFailed)),
         }
     }
 
@@ -181,7 +210,7 @@ impl Ended {
         match self {
             Ended::Returned(Err(error)) => error.fault() != ToolFault::Saturated,
             Ended::Returned(Ok(_)) | Ended::TimedOut(_) | Ended::Cancelled => true,
-            Ended::NoRuntime => false,
+            Ended::NoRuntime | Ended::NotStarted => false,
         }
     }
 
@@ -194,6 +223,7 @@ impl Ended {
             Ended::TimedOut(limit) => Err(texts::timed_out(&definition.name, limit, definition.metadata.repeat)),
             Ended::Cancelled => Err(texts::cancelled(&definition.name, definition.metadata.repeat)),
             Ended::NoRuntime => Err(texts::no_runtime(&definition.name)),
+            Ended::NotStarted => Err(texts::not_started(&definition.name)),
         }
     }
 }

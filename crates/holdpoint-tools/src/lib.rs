@@ -41,7 +41,7 @@ pub use executors::{
     Batch, BatchCall, ChoiceError, Concurrent, DeferAll, Execute, Executors, Inline, Ran, RunOne, Threads,
     ToolConcurrency,
 };
-pub use invoke::{Invocation, Invoke, Place, Unsettled, invoke, invoke_or_ask};
+pub use invoke::{Asking, Gate, Invocation, Invoke, Place, Unsettled, invoke, invoke_gated, invoke_or_ask};
 pub use output::{TRUNCATED, limit_output};
 pub use registry::{RegisteredTool, Registry, RegistryError, TOOL_NAME_BYTES_MAX};
 pub use schema::{SCHEMA_PROBLEMS_MAX, SchemaProblem, schema_of};

@@ -15,7 +15,7 @@ use holdpoint_core::{
 };
 use serde_json::{Value, json};
 
-use crate::invoke::run_body;
+use crate::invoke::{open_gate, run_body};
 use crate::{
     CallFacts, Invocation, Place, RegisteredTool, Registry, RegistryError, Tool, ToolCall, ToolDefinition, limit_output,
 };
@@ -149,15 +149,15 @@ impl ToolExecutor {
     async fn run(&self, tool: &RegisteredTool, call: ToolCall) -> ToolExecutionResult {
         let output_bytes_max = Settings::default().tool_output_bytes_max;
         let (tool_name, key) = (call.requested().as_str().to_owned(), call.key().clone());
-        let done = run_body(Invocation {
+        let invocation = Invocation {
             tool: Arc::clone(tool.tool()),
             call,
             timeout: self.timeout,
             place: Place::Task,
             output_bytes_max,
             error_detail: ErrorDetail::Debug,
-        })
-        .await;
+        };
+        let done = run_body(invocation, open_gate()).await;
         done.nobody_is_asked(&**tool.tool(), &key);
         let report = done.ended.into_report(tool.definition());
         let (output, error) = match report {

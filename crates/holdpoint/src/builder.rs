@@ -11,7 +11,7 @@ use holdpoint_codec::receipt::ReceiptKey;
 use holdpoint_core::{ContextWindow, Message, Role, Settings, ToolName};
 use holdpoint_model::{IntoModel, Model, ModelOptions, TokenCounter, ToolChoice, estimate_tokens};
 use holdpoint_policy::{Guarded, Policy};
-use holdpoint_store::{LEASE_MS_MAX, MemoryStore, OwnerId, Store};
+use holdpoint_store::{LEASE_MS_MAX, LeaseClock, MemoryStore, Store, SystemLeaseClock};
 use holdpoint_tools::{Around, Chain, Execute, Executors, Registry, Tool, around_tool};
 
 use crate::callbacks::Callbacks;
@@ -49,6 +49,7 @@ pub struct Builder<T> {
     callbacks: Callbacks,
     instruments: Instruments,
     lease: Duration,
+    lease_clock: Arc<dyn LeaseClock>,
     deltas: Option<DeltaHub>,
     span_parent: Option<SpanParent>,
     builds: PhantomData<fn() -> T>,
@@ -109,6 +110,7 @@ impl<T: Buildable> Builder<T> {
             callbacks: Callbacks::default(),
             instruments: Instruments::default(),
             lease: RUN_LEASE,
+            lease_clock: Arc::new(SystemLeaseClock),
             deltas: None,
             span_parent: None,
             builds: PhantomData,
@@ -219,6 +221,14 @@ impl<T: Buildable> Builder<T> {
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
+        self
+    }
+
+    /// The clocks by which this process judges its own leases. For tests of suspended processes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lease_clock(mut self, clock: Arc<dyn LeaseClock>) -> Self {
+        self.lease_clock = clock;
         self
     }
 
@@ -370,8 +380,8 @@ impl<T: Buildable> Builder<T> {
             instruments: self.instruments,
             failpoints: Arc::new(Failpoints::default()),
             live: Arc::new(Live::default()),
-            owner: OwnerId::unique(),
             lease: self.lease,
+            lease_clock: self.lease_clock,
             deltas: self.deltas,
             span_parent: self.span_parent,
             stats: Arc::default(),

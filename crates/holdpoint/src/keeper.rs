@@ -2,6 +2,7 @@
 //! that workers delivered, seals the audit log, and throws away what is past its time. Any number of keepers may look after one store: each thing is done
 //! once.
 
+mod overlong;
 mod sealer;
 
 use std::collections::{HashMap, HashSet};
@@ -17,12 +18,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::opening::{Opening, Then};
 use crate::{Error, Runner};
+use overlong::OverlongLeases;
 use sealer::Sealer;
 
 /// How many runs a keeper drives at once unless told otherwise.
 const RUNS_MAX: usize = 256;
 /// How often it looks although nothing woke it.
 const POLL: Duration = Duration::from_secs(1);
+/// Overlong leases are looked for once in so many polls: they are there only after a clock was set back.
+const POLLS_PER_OVERLONG_LOOK: u32 = 5;
 /// The shortest pause between two looks, so that a busy store is not asked all the time.
 const GAP: Duration = Duration::from_millis(5);
 /// How long it waits for what it drives when it is told to stop.
@@ -100,14 +104,24 @@ impl Keeper {
     /// Works until `shutdown` is cancelled.
     pub async fn run(self, shutdown: CancellationToken) {
         let store = Arc::clone(self.runners[0].store());
-        match self.seal_every.map(|every| Sealer::new(Arc::clone(&store), every)) {
-            Some(sealer) => {
-                tokio::join!(self.look_after(&shutdown), sealer.run(&shutdown), sweep(&*store, &shutdown));
-                // What moved until the end, too.
-                sealer.finish(self.grace).await;
+        let sealer = self.seal_every.map(|every| Sealer::new(Arc::clone(&store), every));
+        let sealing = async {
+            if let Some(sealer) = &sealer {
+                sealer.run(&shutdown).await;
             }
-            None => _ = tokio::join!(self.look_after(&shutdown), sweep(&*store, &shutdown)),
+        };
+        let overlong = self.overlong_leases(&store);
+        tokio::join!(self.look_after(&shutdown), sealing, sweep(&*store, &shutdown), overlong.watch(&shutdown));
+        if let Some(sealer) = sealer {
+            // What moved until the end, too.
+            sealer.finish(self.grace).await;
         }
+    }
+
+    fn overlong_leases(&self, store: &Arc<dyn Store>) -> OverlongLeases {
+        let agents = self.runners.iter().map(|runner| runner.parts.agent_key()).collect();
+        let clock = &self.runners[0].parts.lease_clock;
+        OverlongLeases::new(store, clock, agents, self.poll * POLLS_PER_OVERLONG_LOOK)
     }
 
     async fn look_after(&self, shutdown: &CancellationToken) {

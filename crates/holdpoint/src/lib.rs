@@ -12,6 +12,7 @@ mod failpoint;
 mod grants;
 mod instrument;
 mod keeper;
+mod lease;
 mod listen;
 mod open_store;
 mod opening;

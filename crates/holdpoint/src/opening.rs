@@ -9,7 +9,7 @@ use holdpoint_core::{
     Rejection, Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolResult,
 };
 use holdpoint_policy::AuthorizeRequest;
-use holdpoint_store::{DeliveredTask, SessionUse, TaskGuard, TaskState};
+use holdpoint_store::{DeliveredTask, SessionUse, TaskGuard};
 use holdpoint_tools::{Inquiry, limit_output};
 
 use crate::driver::{Guards, listed, load_run, run_facts, try_load_run, understand_edit};
@@ -169,11 +169,9 @@ async fn fold(parts: &Parts, id: &RunId) -> Result<Resume, Error> {
     let mut tasks = Vec::new();
     for delivered in parts.store.delivered(id).await? {
         let DeliveredTask { task, result } = delivered;
-        let TaskState::Delivered { worker, fence, since } = task.state else { continue };
-        let (turn, call) = (task.key.turn, task.key.index);
-        guards.of.push(((turn, call), TaskGuard::Delivered(fence)));
-        let settlement = decode_delivery(&result)?;
-        tasks.push(TaskReturned { turn, call, attempt: task.attempts, worker, since, settlement });
+        let Some(lease) = task.lease() else { continue };
+        guards.of.push(((lease.turn, lease.call), TaskGuard::Delivered(lease.fence)));
+        tasks.push(TaskReturned { lease, settlement: decode_delivery(&result)? });
     }
     Ok(known(run, Input::TasksReturned(Box::new(TasksReturned { tasks })), guards))
 }

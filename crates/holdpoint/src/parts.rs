@@ -9,7 +9,7 @@ use holdpoint_codec::receipt::{ReceiptKey, ReceiptMaker};
 use holdpoint_core::{RunId, Settings, Timestamp};
 use holdpoint_model::{Model, ModelOptions, TokenCounter, ToolChoice};
 use holdpoint_policy::Guarded;
-use holdpoint_store::{Hold, OwnerId, Store};
+use holdpoint_store::{Hold, LeaseClock, OwnerId, Store};
 use holdpoint_tools::{Chain, Executors, Registry};
 use tokio_util::sync::CancellationToken;
 
@@ -23,9 +23,9 @@ use crate::tool_stats::AllStats;
 /// How long a policy may take to decide.
 pub(crate) const POLICY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a run that is driven here is kept from others without a word.
+/// Run lease: another process may take the run over after this long without a renewal.
 pub(crate) const RUN_LEASE: Duration = Duration::from_secs(30);
-/// A lease is prolonged this often within its time.
+/// How often a lease is renewed within its length.
 pub(crate) const RENEWALS_PER_LEASE: u32 = 3;
 
 /// Everything that a run needs beside its own state. Cheap to share; changed only between runs.
@@ -49,8 +49,8 @@ pub(crate) struct Parts {
     pub(crate) instruments: Instruments,
     pub(crate) failpoints: Arc<Failpoints>,
     pub(crate) live: Arc<Live>,
-    pub(crate) owner: OwnerId,
     pub(crate) lease: Duration,
+    pub(crate) lease_clock: Arc<dyn LeaseClock>,
     pub(crate) deltas: Option<DeltaHub>,
     pub(crate) span_parent: Option<SpanParent>,
     pub(crate) stats: Arc<AllStats>,
@@ -80,8 +80,8 @@ impl Parts {
             instruments: self.instruments.clone(),
             failpoints: Arc::clone(&self.failpoints),
             live: Arc::clone(&self.live),
-            owner: self.owner.clone(),
             lease: self.lease,
+            lease_clock: Arc::clone(&self.lease_clock),
             deltas: self.deltas.clone(),
             span_parent: self.span_parent.clone(),
             stats: Arc::clone(&self.stats),
@@ -89,9 +89,9 @@ impl Parts {
         }
     }
 
-    /// What keeps others from taking a run that is driven here.
+    /// A hold under a new owner id: each driver and each claim has its own.
     pub(crate) fn hold(&self) -> Hold {
-        Hold { owner: self.owner.clone(), lease_ms: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX) }
+        Hold { owner: OwnerId::unique(), lease_ms: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX) }
     }
 
     /// What makes receipts of calls that are handed out at this moment, if anything does.

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use holdpoint_codec::decode_event;
 use holdpoint_codec::tasks::encode_delivery;
 use holdpoint_core::{
-    AfterLoss, Attempt, Decision, Input, LossCause, Outcome, Refit, Rejection, Settlement, Source, TaskLate, TaskLost,
-    TaskRevoked, ToolChanged, ToolFacts, ToolResult, task_loss,
+    AfterLoss, Attempt, CallIndex, CallKey, Decision, Event, Fence, Input, LossCause, Outcome, Refit, Rejection,
+    Revision, RunId, Settlement, Source, Status, TaskLate, TaskLost, TaskRevoked, ToolChanged, ToolFacts, ToolResult,
+    task_loss,
 };
 use holdpoint_store::{
-    LeaseRequest, LeaseState, LeasedTask, Release, Store, TaskGuard, TaskHead, TaskLease, TaskState,
+    LeaseRequest, LeaseState, LeasedTask, Release, Store, StoreError, TaskGuard, TaskHead, TaskLease, TaskState,
 };
 use holdpoint_tools::limit_output;
 
@@ -42,6 +44,31 @@ impl TaskHolder {
     pub fn of(leased: &LeasedTask, worker: &Arc<str>) -> Self {
         Self { lease: leased.lease.clone(), attempt: leased.task.attempts, worker: Arc::clone(worker) }
     }
+}
+
+/// A result whose process no longer holds its call.
+#[derive(Clone, Debug)]
+pub(crate) struct LateResult {
+    pub(crate) key: CallKey,
+    pub(crate) attempt: Attempt,
+    pub(crate) worker: Arc<str>,
+    pub(crate) result: Arc<ToolResult>,
+}
+
+impl LateResult {
+    fn of(holder: &TaskHolder, settlement: Settlement) -> Self {
+        let TaskHolder { lease, attempt, worker } = holder.clone();
+        Self { key: lease.key, attempt, worker, result: settlement.result }
+    }
+}
+
+/// How the run recorded the end of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TaskEnd {
+    /// With the worker's result.
+    Completed,
+    /// Without one: a person is asked, or it was too late.
+    Lost,
 }
 
 /// The queue of deferred calls, as one worker uses it.
@@ -94,42 +121,80 @@ impl Queue {
     pub(crate) async fn settle(&self, holder: &TaskHolder, settlement: Settlement) -> Result<(), Error> {
         let delivery = encode_delivery(&settlement);
         let mut patience = Patience::new();
-        let mut unsure = false;
-        loop {
+        let state = loop {
             match self.store().deliver(&holder.lease, delivery.clone()).await {
-                Ok(LeaseState::Held) => return Ok(()),
-                // A try of which nobody knows how it went may have gone well, and the run may have taken the result.
-                Ok(LeaseState::Lost) if unsure => return Ok(()),
-                Ok(LeaseState::Lost) => {
-                    self.late(holder, settlement).await;
-                    return Err(Rejection::LeaseLost.into());
-                }
-                Err(error) if error.may_pass() => {
-                    unsure = true;
+                Ok(state) => break state,
+                // The tool has already run: whatever is wrong with the store may pass, its result must not get lost.
+                Err(error) => {
                     if !patience.wait().await {
+                        self.keep_late_in_background(holder, settlement);
                         return Err(error.into());
                     }
                 }
-                Err(error) => return Err(error.into()),
+            }
+        };
+        if state == LeaseState::Held || self.ended(&holder.lease).await? == Some(TaskEnd::Completed) {
+            return Ok(());
+        }
+        self.keep_late(LateResult::of(holder, settlement), Patience::new()).await;
+        Err(Rejection::LeaseLost.into())
+    }
+
+    fn keep_late_in_background(&self, holder: &TaskHolder, settlement: Settlement) {
+        let (queue, late) = (self.clone(), LateResult::of(holder, settlement));
+        tokio::spawn(async move { queue.keep_late(late, Patience::for_result()).await });
+    }
+
+    /// How the run recorded the end of a lease, if it did. A try whose outcome was unknown may have succeeded, and the run may
+    /// have collected the result since.
+    async fn ended(&self, lease: &TaskLease) -> Result<Option<TaskEnd>, Error> {
+        let records = match self.store().load(&lease.key.run, Revision(0)).await {
+            Ok(records) => records,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut events = Vec::with_capacity(records.len());
+        for record in &records {
+            events.push(decode_event(&record.body)?);
+        }
+        // The tasks of one lease request share its fence; a call is in it once.
+        let is_ours = |call: CallIndex, fence: Fence| call == lease.key.index && fence == lease.fence;
+        let taken = |event: &Event| matches!(event, Event::TaskTaken { call, fence, .. } if is_ours(*call, *fence));
+        let after = events.iter().position(taken).and_then(|taken| events.get(taken + 1));
+        Ok(after.and_then(|event| match event {
+            Event::ToolEnded { .. } => Some(TaskEnd::Completed),
+            Event::CallDoubted { .. } | Event::CallExpired { .. } => Some(TaskEnd::Lost),
+            _ => None,
+        }))
+    }
+
+    /// Attaches a late result to the question about its call. Waits while the run is driven or the store is out of reach.
+    pub(crate) async fn keep_late(&self, late: LateResult, mut patience: Patience) {
+        let LateResult { key, attempt, worker, result } = late;
+        let CallKey { run, turn, index: call } = key;
+        let input = Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result }));
+        let finding = QueueFinding { run: run.clone(), input, guards: Guards::none(), then: Then::Leave };
+        loop {
+            let waits = match self.tell(finding.clone()).await {
+                Ok(()) => {
+                    tracing::info!(target: "holdpoint", %run, %call, "late result kept as evidence");
+                    return;
+                }
+                Err(Error::Store(_)) => true,
+                Err(Error::Rejected(Rejection::LeaseLost)) => self.is_driven(&run).await,
+                Err(_) => false,
+            };
+            if !waits || !patience.wait().await {
+                tracing::warn!(target: "holdpoint", %run, %call, "late result dropped: the call has no open question");
+                return;
             }
         }
     }
 
-    /// A late result is evidence for whoever must say what happened.
-    async fn late(&self, holder: &TaskHolder, settlement: Settlement) {
-        let key = &holder.lease.key;
-        let input = Input::TaskLate(Box::new(TaskLate {
-            turn: key.turn,
-            call: key.index,
-            attempt: holder.attempt,
-            worker: Arc::clone(&holder.worker),
-            result: settlement.result,
-        }));
-        let finding = QueueFinding { run: key.run.clone(), input, guards: Guards::none(), then: Then::Leave };
-        match self.tell(finding).await {
-            Ok(()) => tracing::info!(target: "holdpoint", run = %key.run, "a late result was kept as evidence"),
-            // There is no question about this call: nobody has a use for it.
-            Err(error) => tracing::debug!(target: "holdpoint", run = %key.run, code = %error.code(), "a late result"),
+    async fn is_driven(&self, run: &RunId) -> bool {
+        match self.store().head(run).await {
+            Ok(head) => head.is_some_and(|head| head.status == Status::Running),
+            Err(_) => true,
         }
     }
 
@@ -140,7 +205,11 @@ impl Queue {
     pub async fn fail(&self, lease: &TaskLease, fault: WorkerFault) -> Result<(), Error> {
         let task = self.store().task(&lease.key).await?;
         let held = task.filter(|task| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence));
-        let task = held.ok_or(Rejection::LeaseLost)?;
+        let Some(task) = held else {
+            // The same report again, whose acknowledgement was lost.
+            let known = fault == WorkerFault::Started && self.ended(lease).await? == Some(TaskEnd::Lost);
+            return if known { Ok(()) } else { Err(Rejection::LeaseLost.into()) };
+        };
         match fault {
             WorkerFault::NotStarted => self.release(lease, Release::Unstarted).await,
             WorkerFault::Started => self.lost(&task, LossCause::WorkerFailed, Then::Leave).await,
@@ -156,17 +225,16 @@ impl Queue {
 
     /// A task was started and will have no result: it is tried again, or a person is asked.
     pub(crate) async fn lost(&self, task: &TaskHead, cause: LossCause, then: Then) -> Result<(), Error> {
-        let TaskState::Leased { worker, fence, since, .. } = &task.state else {
-            return Err(Rejection::LeaseLost.into());
-        };
+        let lease = task.lease().ok_or(Rejection::LeaseLost)?;
+        let fence = lease.fence;
         let (guard, lapsed) = match cause {
-            LossCause::LeaseLapsed => (TaskGuard::Lapsed(*fence), true),
-            LossCause::WorkerFailed | LossCause::OutOfAttempts => (TaskGuard::Leased(*fence), false),
+            LossCause::LeaseLapsed => (TaskGuard::Lapsed(fence), true),
+            LossCause::WorkerFailed | LossCause::OutOfAttempts => (TaskGuard::Leased(fence), false),
         };
         let past = task.deadline.is_some_and(|deadline| deadline <= self.store().now());
         let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
             AfterLoss::Retry { delay_ms } if !past => {
-                let lease = TaskLease { key: task.key.clone(), fence: *fence };
+                let lease = TaskLease { key: task.key.clone(), fence };
                 let how = if lapsed { Release::Lapsed { delay_ms } } else { Release::Retry { delay_ms } };
                 return self.release(&lease, how).await;
             }
@@ -174,19 +242,15 @@ impl Queue {
             AfterLoss::Ask(LossCause::OutOfAttempts) => LossCause::OutOfAttempts,
             AfterLoss::Ask(LossCause::LeaseLapsed | LossCause::WorkerFailed) => cause,
         };
-        let (turn, call) = (task.key.turn, task.key.index);
-        let lost = TaskLost { turn, call, attempt: task.attempts, worker: Arc::clone(worker), since: *since, cause };
-        let guards = Guards::only((turn, call), guard);
+        let guards = Guards::only((lease.turn, lease.call), guard);
         let run = task.key.run.clone();
-        self.tell(QueueFinding { run, input: Input::TaskLost(lost), guards, then }).await
+        self.tell(QueueFinding { run, input: Input::TaskLost(TaskLost { lease, cause }), guards, then }).await
     }
 
     /// Policy said no when the worker was about to start.
     pub(crate) async fn revoke(&self, leased: &LeasedTask, decision: Decision) -> Result<(), Error> {
-        let TaskHead { key, attempts, state, .. } = &leased.task;
-        let TaskState::Leased { worker, since, .. } = state else { return Err(Rejection::LeaseLost.into()) };
-        let (turn, call, worker) = (key.turn, key.index, Arc::clone(worker));
-        let input = Input::TaskRevoked(TaskRevoked { turn, call, attempt: *attempts, worker, since: *since, decision });
+        let lease = leased.task.lease().ok_or(Rejection::LeaseLost)?;
+        let input = Input::TaskRevoked(TaskRevoked { lease, decision });
         self.unstarted(leased, input).await
     }
 

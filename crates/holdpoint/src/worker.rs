@@ -11,23 +11,25 @@ use globset::{Glob, GlobMatcher};
 use holdpoint_codec::receipt::ReceiptKeys;
 use holdpoint_core::ToolName;
 use holdpoint_store::{
-    LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, Store, TaskLease, Topic, WorkerSeen,
+    LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseClock, LeaseRequest, LeaseState, Store, TaskLease, Topic,
+    WorkerSeen,
 };
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::lease::TaskHold;
 use crate::{Error, Runner};
 
 /// How many tasks a worker does at once unless told otherwise.
 const CONCURRENCY: usize = 8;
-/// How long a task is kept from others without a word.
+/// Task lease: another worker may get the task after this long without a heartbeat.
 const LEASE: Duration = Duration::from_secs(30);
 /// The shortest lease.
 const LEASE_MIN: Duration = Duration::from_millis(10);
-/// A lease is prolonged this often within its time.
+/// How often a lease is renewed within its length.
 const HEARTBEATS_PER_LEASE: u32 = 3;
-/// Leases are prolonged at least this often, so that a worker soon learns that a task was withdrawn.
+/// The longest time between two renewals, so that a worker soon learns that a task was withdrawn.
 const HEARTBEAT_MAX: Duration = Duration::from_secs(1);
 /// How often it looks although nothing woke it.
 const POLL: Duration = Duration::from_millis(500);
@@ -156,6 +158,7 @@ impl Worker {
         let bench = Arc::new(Bench {
             worker: Arc::clone(&self.name),
             store: Arc::clone(self.runners[0].store()),
+            clock: Arc::clone(&self.runners[0].parts.lease_clock),
             runners: self.runners.iter().map(|runner| (runner.parts.agent_key(), runner.clone())).collect(),
             verify: self.verify.clone(),
             lease: self.lease,
@@ -221,12 +224,13 @@ impl Worker {
             let full = request.limit == 0;
             let mut took = false;
             if !full && !rests {
+                let sent = bench.clock.read();
                 match bench.store.lease(&request).await {
                     Ok(tasks) => {
                         out_of_reach = false;
                         took = !tasks.is_empty();
                         for task in tasks {
-                            jobs.spawn(Arc::clone(bench).perform(task));
+                            jobs.spawn(Arc::clone(bench).perform(task, sent));
                         }
                     }
                     Err(error) => {
@@ -272,13 +276,20 @@ impl fmt::Debug for Worker {
 struct Bench {
     worker: Arc<str>,
     store: Arc<dyn Store>,
+    clock: Arc<dyn LeaseClock>,
     runners: HashMap<Arc<str>, Runner>,
     /// The keys of receipts, if they are verified.
     verify: Option<ReceiptKeys>,
     lease: Duration,
     stopping: CancellationToken,
-    /// The leases that it has, and what tells their tools to stop.
-    held: Mutex<HashMap<TaskLease, CancellationToken>>,
+    /// The leases that it has.
+    held: Mutex<HashMap<TaskLease, Arc<HeldTask>>>,
+}
+
+/// A lease of a task, and what tells its tool to stop.
+struct HeldTask {
+    lease: Arc<TaskHold>,
+    stop: CancellationToken,
 }
 
 impl Bench {
@@ -286,7 +297,7 @@ impl Bench {
         u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Prolongs all leases again and again. A tool whose task was withdrawn or taken is told to stop.
+    /// Renews all leases again and again. A tool whose task was withdrawn or taken is told to stop.
     async fn beat(self: Arc<Self>) {
         let every = (self.lease / HEARTBEATS_PER_LEASE).min(HEARTBEAT_MAX);
         loop {
@@ -295,14 +306,20 @@ impl Bench {
             if leases.is_empty() {
                 continue;
             }
+            let sent = self.clock.read();
             match self.store.heartbeat(&leases, self.lease_ms()).await {
                 Ok(states) => {
                     let held = self.held();
-                    let lost = leases.iter().zip(states).filter(|(_, state)| *state == LeaseState::Lost);
-                    lost.filter_map(|(lease, _)| held.get(lease)).for_each(CancellationToken::cancel);
+                    for (lease, state) in leases.iter().zip(states) {
+                        let Some(held) = held.get(lease) else { continue };
+                        held.lease.renewed(sent, state);
+                        if state == LeaseState::Lost {
+                            held.stop.cancel();
+                        }
+                    }
                 }
                 Err(error) => {
-                    tracing::warn!(target: "holdpoint", code = %error.code(), "leases could not be prolonged");
+                    tracing::warn!(target: "holdpoint", code = %error.code(), "task leases could not be renewed");
                 }
             }
         }
@@ -318,7 +335,7 @@ impl Bench {
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<TaskLease, CancellationToken>> {
+    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<TaskLease, Arc<HeldTask>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -77,7 +77,7 @@ impl Step<'_> {
                 idempotency_key: self.digest(*call).map(|d| idempotency_key(self.run.id(), self.turn, *call, d)),
                 ..about(call)
             },
-            Event::TaskTaken { call, attempt, worker, at } => {
+            Event::TaskTaken { call, attempt, worker, at, .. } => {
                 let worker = Some(Arc::clone(worker));
                 Entry { attempt: Some(*attempt), worker, since: Some(*at), ..about(call) }
             }

@@ -25,6 +25,8 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) attempt: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) fence: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pause: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) epoch: Option<u32>,
@@ -121,6 +123,7 @@ impl Record {
             turn: None,
             call: None,
             attempt: None,
+            fence: None,
             pause: None,
             epoch: None,
             at: None,

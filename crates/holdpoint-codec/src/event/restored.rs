@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, DoubtCause, Epoch, Event, GrantId, Message,
+    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, DoubtCause, Epoch, Event, Fence, GrantId, Message,
     MessageCompleted, ModelStop, PauseNumber, PauseReason, RunStarted, Stage, StopReason, Timestamp, Turn,
 };
 
@@ -88,7 +88,8 @@ impl Record {
         let at = self.at()?;
         let worker = need(self.worker, "worker")?.0;
         if self.event == "task_taken" {
-            return Ok(Event::TaskTaken { call, attempt, worker, at });
+            let fence = Fence(need(self.fence, "fence")?);
+            return Ok(Event::TaskTaken { call, attempt, fence, worker, at });
         }
         let result = need(self.result, "result")?.core().map_err(|fault| fault.within("result"))?;
         Ok(Event::EvidenceGiven { call, attempt, worker, result: Arc::new(result), at })

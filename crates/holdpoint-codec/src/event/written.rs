@@ -45,9 +45,9 @@ impl Record {
             Event::CallDeferred { call, attempt, deadline } => {
                 Record { attempt: Some(attempt.0), deadline: deadline.map(|at| at.0), ..about(call) }
             }
-            Event::TaskTaken { call, attempt, worker, at } => {
+            Event::TaskTaken { call, attempt, fence, worker, at } => {
                 let worker = Some(Text::share(worker));
-                Record { attempt: Some(attempt.0), at: Some(at.0), worker, ..about(call) }
+                Record { attempt: Some(attempt.0), fence: Some(fence.0), at: Some(at.0), worker, ..about(call) }
             }
             Event::EvidenceGiven { call, attempt, worker, result, at } => {
                 let (worker, result) = (Some(Text::share(worker)), Some(ResultWire::of(result)));

@@ -238,7 +238,13 @@ fn event() -> impl Strategy<Value = Event> {
             Event::EvidenceGiven { call, attempt, worker, result: Arc::new(result), at }
         }),
         (any::<[u32; 2]>(), text(), any::<i64>()).prop_map(|([call, attempt], worker, at)| {
-            Event::TaskTaken { call: CallIndex(call), attempt: Attempt(attempt), worker, at: Timestamp(at) }
+            Event::TaskTaken {
+                call: CallIndex(call),
+                attempt: Attempt(attempt),
+                fence: Fence(7),
+                worker,
+                at: Timestamp(at),
+            }
         }),
         (any::<[u32; 2]>(), prop::option::of(any::<i64>())).prop_map(|([call, attempt], at)| {
             Event::CallDeferred { call: CallIndex(call), attempt: Attempt(attempt), deadline: at.map(Timestamp) }

@@ -1,30 +1,20 @@
 //! A worker had a call and brings no result, and nobody else may simply do it again.
 
-use std::sync::Arc;
-
-use crate::{Attempt, Call, CallIndex, CallState, Event, LossCause, Rejection, Run, Timestamp, Turn};
+use crate::{Call, CallLease, CallState, Event, LossCause, Rejection, Run, Timestamp};
 
 /// A task without a result.
 #[derive(Clone, Debug)]
 pub struct TaskLost {
-    /// The turn of the call.
-    pub turn: Turn,
-    /// Its place in the turn.
-    pub call: CallIndex,
-    /// The attempt that was lost.
-    pub attempt: Attempt,
-    /// Who had it.
-    pub worker: Arc<str>,
-    /// Since when.
-    pub since: Timestamp,
+    /// The lease that ended without a result.
+    pub lease: CallLease,
     /// How it was lost.
     pub cause: LossCause,
 }
 
 pub(super) fn decide(run: &Run, lost: TaskLost, now: Timestamp) -> Result<Vec<Event>, Rejection> {
-    let TaskLost { turn, call, attempt, worker, since, cause } = lost;
-    let resumed = run.expect_task((turn, call, attempt))?;
-    let taken = Event::TaskTaken { call, attempt, worker, at: since };
+    let TaskLost { lease, cause } = lost;
+    let call = lease.call;
+    let resumed = run.expect_task((lease.turn, call, lease.attempt))?;
     // Doing it again would be allowed and is too late: there is nothing to ask.
     let too_late = run.call(call).is_some_and(|call| may_repeat(call) && is_overdue(call, now));
     let outcome = if too_late {
@@ -32,7 +22,7 @@ pub(super) fn decide(run: &Run, lost: TaskLost, now: Timestamp) -> Result<Vec<Ev
     } else {
         Event::CallDoubted { call, cause: cause.doubt(), asks: None }
     };
-    Ok(vec![resumed, taken, outcome])
+    Ok(vec![resumed, lease.taken(), outcome])
 }
 
 fn may_repeat(call: &Call) -> bool {

@@ -1,10 +1,11 @@
 //! Workers brought results of calls that were handed out. Any number of them, in any order, in one step.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use crate::planted::{self, Bug};
-use crate::{Attempt, CallIndex, CallState, Event, Phase, Rejection, Run, Settlement, StopReason, Timestamp, Turn};
+use crate::{
+    Attempt, CallIndex, CallLease, CallState, Event, Phase, Rejection, Run, Settlement, StopReason, Timestamp, Turn,
+};
 
 /// Results of workers.
 #[derive(Clone, Debug)]
@@ -16,16 +17,8 @@ pub struct TasksReturned {
 /// The result of one task.
 #[derive(Clone, Debug)]
 pub struct TaskReturned {
-    /// The turn of the call.
-    pub turn: Turn,
-    /// Its place in the turn.
-    pub call: CallIndex,
-    /// The attempt that ended.
-    pub attempt: Attempt,
-    /// Who had it.
-    pub worker: Arc<str>,
-    /// Since when.
-    pub since: Timestamp,
+    /// The lease under which the worker completed it.
+    pub lease: CallLease,
     /// How it ended.
     pub settlement: Settlement,
 }
@@ -46,13 +39,22 @@ pub(super) fn decide(run: &Run, returned: TasksReturned, now: Timestamp) -> Resu
     events.extend(expired.into_iter().map(|call| Event::CallExpired { call }));
     let before = events.len();
     for task in returned.tasks {
-        let TaskReturned { turn, call, attempt, worker, since, settlement } = task;
-        if run.has_task(turn, call, attempt) && seen.insert(call) {
-            events.push(Event::TaskTaken { call, attempt, worker, at: since });
+        let TaskReturned { lease, settlement } = task;
+        let call = lease.call;
+        if run.has_task(lease.turn, call, lease.attempt) && seen.insert(call) {
+            events.push(lease.taken());
             events.push(Event::ToolEnded { call, settlement });
         }
     }
     Ok(if events.len() == before { Vec::new() } else { events })
+}
+
+impl CallLease {
+    /// Records that the worker had the call.
+    pub(super) fn taken(self) -> Event {
+        let CallLease { turn: _, call, attempt, fence, worker, since } = self;
+        Event::TaskTaken { call, attempt, fence, worker, at: since }
+    }
 }
 
 impl Run {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use holdpoint_codec::{arguments_for, parse_arguments};
 use holdpoint_core::{
     Actor, Answer, Answered, Arguments, Attempt, Attributes, Authorized, BatchId, Began, Blob, Block, CallArguments,
-    CallIndex, Cancelled, Code, Completeness, Covers, Decision, Deferred, Delivered, Event, FourEyes, GivenAnswer,
-    GrantId, Ground, HookFailed, Input, JsonText, LossCause, Message, Missing, ModelFailed, ModelStop, Outcome,
-    Problem, ProposedCall, Reach, Remember, Repeat, Replied, Reply, Returned, Run, RunId, Settings, Settlement,
-    Siblings, Source, Started, Target, TaskLate, TaskLost, Terms, Timestamp, ToolFacts, ToolName, ToolResult, Turn,
-    Usage,
+    CallIndex, CallLease, Cancelled, Code, Completeness, Covers, Decision, Deferred, Delivered, Event, Fence, FourEyes,
+    GivenAnswer, GrantId, Ground, HookFailed, Input, JsonText, LossCause, Message, Missing, ModelFailed, ModelStop,
+    Outcome, Problem, ProposedCall, Reach, Remember, Repeat, Replied, Reply, Returned, Run, RunId, Settings,
+    Settlement, Siblings, Source, Started, Target, TaskLate, TaskLost, Terms, Timestamp, ToolFacts, ToolName,
+    ToolResult, Turn, Usage,
 };
 
 /// A run with its log, and how it was at its two kinds of pause.
@@ -225,9 +225,15 @@ fn delivered() -> Input {
 }
 
 fn lost() -> Input {
-    let (turn, call, attempt) = (Turn(1), CallIndex(1), Attempt(2));
-    let since = Timestamp(1_700_000_001_000_000);
-    Input::TaskLost(TaskLost { turn, call, attempt, worker: "w-1".into(), since, cause: LossCause::LeaseLapsed })
+    let lease = CallLease {
+        turn: Turn(1),
+        call: CallIndex(1),
+        attempt: Attempt(2),
+        fence: Fence(3),
+        worker: "w-1".into(),
+        since: Timestamp(1_700_000_001_000_000),
+    };
+    Input::TaskLost(TaskLost { lease, cause: LossCause::LeaseLapsed })
 }
 
 fn late() -> Input {

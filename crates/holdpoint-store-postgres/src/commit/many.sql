@@ -11,7 +11,8 @@ with moment as materialized (
 ), moved as (
     update holdpoint_runs r
     set revision = i.next, status = i.status, agent = i.agent, tenant = i.tenant, pause = i.pause,
-        deadline = i.deadline, owner = i.owner, free_at = i.free_at, updated_at = i.moved_at, last_commit = i.token,
+        deadline = i.deadline, owner = i.owner, free_at = i.free_at,
+        lease_us = coalesce(i.lease_us, 0), updated_at = i.moved_at, last_commit = i.token,
         session_slot = case when i.status < 3 then r.session_slot end,
         audit_revision = case when i.audit is null then r.audit_revision else i.next end,
         audit_rows = r.audit_rows + (i.audit is not null)::int,
@@ -22,9 +23,9 @@ with moment as materialized (
     returning i.n, r.run_no, i.next, i.moved_at, i.body, i.audit, r.audit_rows, r.audit_link
 ), made as (
     insert into holdpoint_runs
-        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit,
+        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, lease_us, created_at, updated_at, last_commit,
          audit_tenant, audit_revision, audit_rows, audit_link, session, session_slot)
-    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token,
+    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, coalesce(lease_us, 0), moved_at, moved_at, token,
         coalesce('=' || tenant, ''), case when audit is null then 0 else next end, (audit is not null)::int, link,
         session, case when status < 3 then slot end
     from input where at = 0

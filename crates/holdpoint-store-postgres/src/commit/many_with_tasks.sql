@@ -51,7 +51,7 @@ with moment as materialized (
         or (c.guard = 4 and h.ready_at > run.now)
         or (c.guard = 5 and (h.state is distinct from 2 or h.fence <> c.fence))
 ), fit as materialized (
-    select n, run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, token, body, audit, now,
+    select n, run_id, next, status, agent, tenant, pause, deadline, owner, free_at, coalesce(lease_us, 0) as lease_us, moved_at, token, body, audit, now,
         run_no, case when audit is null then audit_revision else next end as audit_revision,
         audit_rows + (audit is not null)::int as audit_rows,
         case when audit is null then audit_link
@@ -60,16 +60,17 @@ with moment as materialized (
 ), moved as (
     update holdpoint_runs r
     set revision = f.next, status = f.status, agent = f.agent, tenant = f.tenant, pause = f.pause,
-        deadline = f.deadline, owner = f.owner, free_at = f.free_at, updated_at = f.moved_at, last_commit = f.token,
+        deadline = f.deadline, owner = f.owner, free_at = f.free_at,
+        lease_us = f.lease_us, updated_at = f.moved_at, last_commit = f.token,
         session_slot = case when f.status < 3 then r.session_slot end,
         audit_revision = f.audit_revision, audit_rows = f.audit_rows, audit_link = f.audit_link
     from fit f
     where r.run_no = f.run_no
 ), made as (
     insert into holdpoint_runs
-        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, created_at, updated_at, last_commit,
+        (run_id, revision, status, agent, tenant, pause, deadline, owner, free_at, lease_us, created_at, updated_at, last_commit,
          audit_tenant, audit_revision, audit_rows, audit_link, session, session_slot)
-    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, moved_at, moved_at, token,
+    select run_id, next, status, agent, tenant, pause, deadline, owner, free_at, coalesce(lease_us, 0), moved_at, moved_at, token,
         coalesce('=' || tenant, ''), case when audit is null then 0 else next end, (audit is not null)::int, link,
         session, case when status < 3 then slot end
     from input where at = 0

@@ -1,7 +1,7 @@
 with moved as (
     update holdpoint_runs
     set revision = $3, status = $4, agent = $5, tenant = $6, pause = $7, deadline = $8, owner = $9,
-        free_at = moment.now + coalesce($10::bigint, 0),
+        free_at = moment.now + coalesce($10::bigint, 0), lease_us = coalesce($10, 0),
         updated_at = $11, last_commit = $12, session_slot = case when $4 < 3 then session_slot end,
         audit_revision = case when $14::bytea is null then audit_revision else $3 end,
         audit_rows = audit_rows + ($14 is not null)::int,

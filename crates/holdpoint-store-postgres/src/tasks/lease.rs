@@ -30,11 +30,11 @@ macro_rules! lease_sql {
             " order by ready_at, task_no limit $3 for update skip locked) t \
                 limit $3) \
             update holdpoint_tasks t set state = 1, fence = nextval('holdpoint_fences'), attempts = t.attempts + 1, \
-                worker = $4, since = moment.now, ready_at = least(moment.now + $5, t.deadline), last_request = $6 \
+                worker = $4, since = moment.now, ready_at = least(moment.now + $5, t.deadline), lease_us = $5, last_request = $6 \
             from moment, found, holdpoint_runs r \
             where t.task_no = found.task_no and r.run_no = t.run_no and ($8::text is null or true) \
             returning r.run_id, t.turn, t.place, t.agent, t.tenant, t.tool, t.attempts, t.attempts_max, t.repeat, \
-                t.deadline, t.created_at, t.state, t.ready_at, t.fence, t.worker, t.since, t.body, t.task_no"
+                t.deadline, t.created_at, t.state, t.ready_at, t.fence, t.worker, t.since, t.lease_us, t.body, t.task_no"
         )
     };
 }
@@ -47,7 +47,7 @@ pub(crate) const LEASE_OF_TENANT: &str = lease_sql!(" and tenant = $8 and tenant
 
 /// What a request took whose answer was lost.
 const TAKEN: &str = "select r.run_id, t.turn, t.place, t.agent, t.tenant, t.tool, t.attempts, t.attempts_max, t.repeat, \
-        t.deadline, t.created_at, t.state, t.ready_at, t.fence, t.worker, t.since, t.body, t.task_no \
+        t.deadline, t.created_at, t.state, t.ready_at, t.fence, t.worker, t.since, t.lease_us, t.body, t.task_no \
     from holdpoint_tasks t join holdpoint_runs r on r.run_no = t.run_no \
     where t.state = 1 and t.agent = any($1) and t.last_request = $2";
 

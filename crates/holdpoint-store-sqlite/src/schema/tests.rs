@@ -26,7 +26,14 @@ fn statements() -> Vec<&'static str> {
     let mut all = vec![look::LAST_NUMBERS, look::LOOK_RUNS, look::LOOK_TASKS];
     all.extend([commit::CREATE_RUNS, commit::MOVE_RUNS, commit::RENAME_RUNS, commit::RENEW_RUNS, commit::APPEND]);
     all.extend([commit::OPEN_TASKS, commit::CHANGE_TASKS, commit::CLOSE_TASKS]);
-    all.extend([leases::CLAIMABLE, leases::ANY_CLAIMABLE, leases::CLAIM]);
+    all.extend([
+        leases::CLAIMABLE,
+        leases::ANY_CLAIMABLE,
+        leases::CLAIM,
+        leases::OVERLONG_RUNS,
+        leases::OVERLONG_TASKS,
+    ]);
+    all.extend([leases::END_RUN_LEASE, leases::END_TASK_LEASE]);
     for sql in [tasks::OF_ANY_TENANT, tasks::OF_ONE_TENANT] {
         all.extend([sql.any, sql.first, sql.take]);
     }

@@ -33,8 +33,8 @@ async fn only_those_whose_run_moved_are_woken() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut file = crate::schema::open(&path, &crate::Options::default(), holdpoint_core::Timestamp(0)).await.unwrap();
-    let sql = "INSERT INTO runs (run_id, revision, status, agent, created_at, updated_at, lease_until, audit_tenant, \
-         audit_revision, audit_rows, audit_link) VALUES ($1, 1, 0, '', 0, 0, 0, '', 0, 0, x'')";
+    let sql = "INSERT INTO runs (run_id, revision, status, agent, created_at, updated_at, lease_until, lease_ms, audit_tenant, \
+         audit_revision, audit_rows, audit_link) VALUES ($1, 1, 0, '', 0, 0, 0, 0, '', 0, 0, x'')";
     for run in ["moves", "stays"] {
         sqlx::query(sql).bind(run).execute(&mut file).await.unwrap();
     }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Status};
 
-use super::desk::agents_named;
+use super::desk::{Desk, agents_named, task};
 use super::{Checked, Fixture, at, expect, must, nameless};
 use crate::LeaseState::{Held, Lost};
-use crate::{CLAIM_LIMIT_MAX, ClaimRequest, Clock, HeadUpdate, Hold, ManualClock, OwnerId, Store, Transition};
+use crate::{
+    CLAIM_LIMIT_MAX, ClaimRequest, Clock, HeadUpdate, Hold, LeaseOf, ManualClock, OverlongLease, OwnerId, Store,
+    Transition,
+};
 
 /// How long the leases of the rules last.
 const LEASE_MS: u64 = 10_000;
@@ -128,6 +131,54 @@ pub async fn a_lease_that_is_not_held_is_lost(Fixture { store, clock, .. }: Fixt
         lost("does not go on").await?;
     }
     Ok(())
+}
+
+/// After the store's clock was set back, leases that end later than their own length from now are named, and each is ended
+/// only if it is still the one that was named. Leases that were written since are not named.
+pub async fn overlong_leases_are_named_and_ended(Fixture { store, clock, .. }: Fixture) -> Checked {
+    const HOUR_MS: u64 = 3_600_000;
+    let desk = Desk { store: Arc::clone(&store), clock: Arc::clone(&clock) };
+    let agents = agents_named(&[""]);
+    let overlong = async || must("overlong leases", store.overlong_leases(&agents, 10).await);
+    for (name, hold) in [("dead", Some(by("first"))), ("alive", Some(by("second"))), ("free", None)] {
+        must("commit", store.commit(&RunId::new(name), at(0), moving(&clock, Status::Running, hold)).await)?;
+    }
+    desk.open("tasks", vec![task(0, "mail"), task(1, "post"), task(2, "fax")]).await?;
+    let (gone, kept) = (desk.lease_one("mail").await?.lease, desk.lease_one("post").await?.lease);
+    let none = overlong().await?;
+    expect(none.is_empty(), || format!("without a clock that was set back, {none:?} are named"))?;
+    clock.set_back_ms(HOUR_MS);
+    expect_claimed(&store, "third", &[]).await?;
+    let named = overlong().await?;
+    let of = |lease: &OverlongLease| match &lease.of {
+        LeaseOf::Run(run) => run.to_string(),
+        LeaseOf::Task(key) => key.to_string(),
+    };
+    let mut names: Vec<(String, u64)> = named.iter().map(|lease| (of(lease), lease.lease_ms)).collect();
+    names.sort_unstable();
+    let wanted =
+        [("alive", LEASE_MS), ("dead", LEASE_MS), ("free", 0), ("tasks.b1.c0", LEASE_MS), ("tasks.b1.c1", LEASE_MS)];
+    let wanted = wanted.map(|(name, lease_ms)| (name.to_owned(), lease_ms));
+    expect(names == wanted, || format!("{names:?} are named, not {wanted:?}"))?;
+    let foreign = must("overlong leases", store.overlong_leases(&agents_named(&["other"]), 10).await)?;
+    expect(foreign.is_empty(), || format!("{foreign:?} are of no agent that was asked for"))?;
+    // Holders that live renew: what was named is not what is there.
+    must("renew", store.renew(&RunId::new("alive"), &by("second")).await)?;
+    desk.heartbeat(&kept).await?;
+    for lease in &named {
+        let renewed = ["alive", "tasks.b1.c1"].contains(&of(lease).as_str());
+        let ended = must("end a lease", store.end_lease(lease).await)?;
+        expect(ended != renewed, || format!("ending the lease of {} gave {ended}", of(lease)))?;
+        let again = must("end a lease", store.end_lease(lease).await)?;
+        expect(!again, || format!("the lease of {} ended twice", of(lease)))?;
+    }
+    let none = overlong().await?;
+    expect(none.is_empty(), || format!("after all were ended or renewed, {none:?} are named"))?;
+    let lapsed = desk.lapsed(&[""], 10).await?;
+    expect(lapsed == [gone.key.index.0], || format!("{lapsed:?} lapsed"))?;
+    let mut claimed = claim(&store, "third", 10).await?;
+    claimed.sort_unstable();
+    expect(claimed == ["dead", "free"], || format!("{claimed:?} were claimed"))
 }
 
 /// Only runs of the agents that were asked for are claimed, those that wait longest first, and never more than the limit.

@@ -51,8 +51,13 @@ pub async fn an_opened_task_is_leased_as_it_was_opened(Fixture { store, clock, .
     let leased = must("lease", desk.store.lease(&request).await)?;
     let [leased] = leased.as_slice() else { return Err(format!("{leased:?} was leased, not one task")) };
     expect(*leased.body == *opening.body, || "the body came back changed".to_owned())?;
-    let state =
-        TaskState::Leased { worker: "worker".into(), fence: leased.lease.fence, since, until: since.plus_ms(LEASE_MS) };
+    let state = TaskState::Leased {
+        worker: "worker".into(),
+        fence: leased.lease.fence,
+        since,
+        until: since.plus_ms(LEASE_MS),
+        lease_ms: LEASE_MS,
+    };
     let wanted = TaskHead { attempts: Attempt(2), state, ..wanted };
     expect(leased.task == wanted, || format!("the leased task is {:?}, not {wanted:?}", leased.task))?;
     expect(leased.lease.key == wanted.key, || format!("the lease is of {:?}", leased.lease.key))?;

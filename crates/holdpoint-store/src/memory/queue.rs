@@ -151,6 +151,29 @@ impl Queue {
         lapsed.filter_map(|(_, number)| self.tasks.get(number))
     }
 
+    /// The leases that end later than their own length from now, with their end and length.
+    pub(super) fn overlong(&self, now: Timestamp) -> impl Iterator<Item = (&Task, Timestamp, u64)> {
+        let held = self.leased.range((now, TaskNo(u64::MAX))..).filter_map(|(_, number)| self.tasks.get(number));
+        held.filter_map(move |task| match task.head.state {
+            TaskState::Leased { until, lease_ms, .. } if until > now.plus_ms(lease_ms) => Some((task, until, lease_ms)),
+            TaskState::Leased { .. } | TaskState::Waiting { .. } | TaskState::Delivered { .. } => None,
+        })
+    }
+
+    /// Ends the lease that ends at `end`. Returns whether there was one.
+    pub(super) fn end_lease(&mut self, place: CallPlace, end: Timestamp, now: Timestamp) -> bool {
+        let Some((number, task)) = self.at(place) else { return false };
+        if !matches!(task.head.state, TaskState::Leased { until, .. } if until == end) {
+            return false;
+        }
+        self.change(number, |task| {
+            if let TaskState::Leased { until, .. } = &mut task.head.state {
+                *until = now;
+            }
+        });
+        true
+    }
+
     /// The tasks of a run with a result, the first delivered first.
     pub(super) fn delivered(&self, run: RunNo) -> impl Iterator<Item = &Task> {
         let delivered = self.delivered.range((run, 0)..=(run, u64::MAX));

@@ -19,8 +19,8 @@ use super::sessions::Sessions;
 use super::waiters::{Waiter, Waiters};
 use super::work::is_paused;
 use crate::{
-    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseState, PRUNE_LIMIT_MAX, PruneRequest,
-    Record, RunFilter, RunPage, Scope, StoreError, TaskChange, Topic, Transition,
+    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseOf, LeaseState, OverlongLease,
+    PRUNE_LIMIT_MAX, PruneRequest, Record, RunFilter, RunPage, Scope, StoreError, TaskChange, Topic, Transition,
 };
 
 /// All runs and tasks.
@@ -264,6 +264,31 @@ impl Table {
             self.holds.set(*run, Some(&request.hold), now);
         }
         claimed.iter().filter_map(|run| self.runs.get(*run)).map(|entry| entry.run.clone()).collect()
+    }
+
+    pub(super) fn overlong_leases(&self, agents: &Agents, limit: usize, now: Timestamp) -> Vec<OverlongLease> {
+        let owners = self.owners.of_agents(agents);
+        let runs = self.holds.overlong(now).filter_map(|(run, until, lease_ms)| {
+            let entry = self.runs.get(run).filter(|entry| owners.contains(entry.owner))?;
+            Some(OverlongLease { of: LeaseOf::Run(entry.run.clone()), until, lease_ms })
+        });
+        let tasks = self.queue.overlong(now).filter(|(task, ..)| agents.contains(&task.head.agent));
+        let tasks = tasks.map(|(task, until, lease_ms)| OverlongLease {
+            of: LeaseOf::Task(task.head.key.clone()),
+            until,
+            lease_ms,
+        });
+        runs.chain(tasks).take(limit).collect()
+    }
+
+    pub(super) fn end_lease(&mut self, lease: &OverlongLease, now: Timestamp) -> bool {
+        match &lease.of {
+            LeaseOf::Run(run) => self.runs.number_of(run).is_some_and(|run| self.holds.end(run, lease.until, now)),
+            LeaseOf::Task(CallKey { run, turn, index }) => {
+                let run = self.runs.number_of(run);
+                run.is_some_and(|run| self.queue.end_lease((run, *turn, *index), lease.until, now))
+            }
+        }
     }
 
     pub(super) fn prune(&mut self, request: &PruneRequest, now: Timestamp) -> Vec<RunId> {

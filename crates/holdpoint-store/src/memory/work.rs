@@ -32,7 +32,8 @@ impl Table {
         self.queue.change(number, |task| {
             task.head.attempts = task.head.attempts.next();
             let until = lease_end(&task.head, request.lease_ms, now);
-            task.head.state = TaskState::Leased { worker: Arc::clone(&request.worker), fence, since: now, until };
+            let (worker, lease_ms) = (Arc::clone(&request.worker), request.lease_ms.min(LEASE_MS_MAX));
+            task.head.state = TaskState::Leased { worker, fence, since: now, until, lease_ms };
         });
         let task = self.queue.get(number)?;
         let lease = TaskLease { key: task.head.key.clone(), fence };
@@ -43,8 +44,8 @@ impl Table {
         let Some(number) = self.leased_task(lease) else { return LeaseState::Lost };
         self.queue.change(number, |task| {
             let end = lease_end(&task.head, lease_ms, now);
-            if let TaskState::Leased { until, .. } = &mut task.head.state {
-                *until = end;
+            if let TaskState::Leased { until, lease_ms: length, .. } = &mut task.head.state {
+                (*until, *length) = (end, lease_ms.min(LEASE_MS_MAX));
             }
         });
         LeaseState::Held

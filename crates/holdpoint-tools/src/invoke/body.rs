@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread;
 use std::time::Duration;
 
 use holdpoint_core::ToolResult;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use super::{Invocation, Place, checked};
+use super::{Gate, Invocation, Place, checked};
 use crate::{Blocking, ThreadPool, Tool, ToolCall, ToolError, ToolFault};
 
 /// How long a call waits for a thread. Others have limits of their own, so a longer wait means that too much hangs.
@@ -28,6 +28,8 @@ pub(crate) enum Ended {
     TimedOut(Duration),
     Cancelled,
     NoRuntime,
+    /// The gate was closed.
+    NotStarted,
 }
 
 /// How a body ended, and how long it took.
@@ -36,7 +38,7 @@ pub(crate) struct Done {
     pub(crate) latency: Duration,
 }
 
-pub(crate) async fn run_body(invocation: Invocation) -> Done {
+pub(crate) async fn run_body(invocation: Invocation, gate: Gate) -> Done {
     let limit = invocation.limit();
     let Ok(handle) = Handle::try_current() else { return Done::at_once(Ended::NoRuntime) };
     // A runtime without a timer panics when one is made.
@@ -47,7 +49,7 @@ pub(crate) async fn run_body(invocation: Invocation) -> Done {
     let run = call.cancellation().clone();
     let stop = StopOnDrop(run.child_token());
     let call = call.with_cancellation(stop.0.clone());
-    let work = Work { tool, call, limit, run, handle };
+    let work = Work { tool, call, gate, limit, run, handle };
     match place {
         Place::Task if work.tool.blocking() == Blocking::Yes => work.on_thread(ThreadPool::of_process()).await,
         Place::Threads(pool) => work.on_thread(&pool).await,
@@ -61,6 +63,7 @@ pub(crate) async fn run_body(invocation: Invocation) -> Done {
 struct Work {
     tool: Arc<dyn Tool>,
     call: ToolCall,
+    gate: Gate,
     limit: Duration,
     /// The run's token, while the call has one below it.
     run: CancellationToken,
@@ -73,15 +76,17 @@ impl Work {
         F: FnOnce(Arc<dyn Tool>, ToolCall) -> Fut + Send + 'static,
         Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
     {
-        let Work { tool, call, limit, run, handle } = self;
+        let Work { tool, call, gate, limit, run, handle } = self;
         let begun = Instant::now();
         let call = call.with_deadline(begun.checked_add(limit));
         // Made inside the task, since what makes the future may panic or block as well.
-        let mut task = AbortOnDrop(handle.spawn(async move { body(tool, call).await }.in_current_span()));
+        let started = async move { if gate() { Some(body(tool, call).await) } else { None } };
+        let mut task = AbortOnDrop(handle.spawn(started.in_current_span()));
         let ended = tokio::select! {
             biased;
             joined = &mut task.0 => match joined {
-                Ok(result) => Ended::returned(result),
+                Ok(Some(result)) => Ended::returned(result),
+                Ok(None) => Ended::NotStarted,
                 Err(error) if error.is_panic() => Ended::panicked(error.into_panic().as_ref()),
                 Err(_) => Ended::Cancelled,
             },
@@ -92,7 +97,7 @@ impl Work {
     }
 
     async fn on_thread(self, pool: &ThreadPool) -> Done {
-        let Work { tool, call, limit, run, handle } = self;
+        let Work { tool, call, gate, limit, run, handle } = self;
         let (started, has_started) = oneshot::channel();
         let span = Span::current();
         let submitted = pool.submit(move || {
@@ -101,7 +106,13 @@ impl Work {
             let _ = started.send(begun);
             let call = call.with_deadline(begun.checked_add(limit));
             let stop = call.cancellation().clone();
-            block_on(async { stop.run_until_cancelled(tool.call(call)).await })
+            if !gate() {
+                return Thread::NotStarted;
+            }
+            match block_on(async { stop.run_until_cancelled(tool.call(call)).await }) {
+                Some(result) => Thread::Returned(result),
+                None => Thread::Cancelled,
+            }
         });
         let Ok((_ticket, mut result)) = submitted else { return Done::at_once(Ended::saturated()) };
         let begun = tokio::select! {
@@ -114,15 +125,23 @@ impl Work {
         let ended = tokio::select! {
             biased;
             joined = &mut result => match joined {
-                Ok(Ok(Some(result))) => Ended::returned(result),
+                Ok(Ok(Thread::Returned(result))) => Ended::returned(result),
+                Ok(Ok(Thread::NotStarted)) => Ended::NotStarted,
                 Ok(Err(payload)) => Ended::panicked(payload.as_ref()),
-                Ok(Ok(None)) | Err(_) => Ended::Cancelled,
+                Ok(Ok(Thread::Cancelled)) | Err(_) => Ended::Cancelled,
             },
             () = run.cancelled() => Ended::Cancelled,
             () = timer(left) => Ended::TimedOut(limit),
         };
         Done { ended: ended.seen_by(&run), latency: begun.elapsed() }
     }
+}
+
+/// What a thread did with a call.
+enum Thread {
+    Returned(Result<ToolResult, ToolError>),
+    Cancelled,
+    NotStarted,
 }
 
 impl Done {
@@ -191,7 +210,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-struct Unpark(Thread);
+struct Unpark(thread::Thread);
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {

@@ -32,6 +32,10 @@ pub(super) fn no_runtime(name: &ToolName) -> String {
     format!("The tool `{name}` was not started: there is no async runtime with a timer.")
 }
 
+pub(super) fn not_started(name: &ToolName) -> String {
+    format!("The tool `{name}` was not started: this process does not hold its call any more.")
+}
+
 fn effect(repeat: Repeat) -> &'static str {
     if repeat.may_repeat() { "" } else { " It may have taken effect." }
 }

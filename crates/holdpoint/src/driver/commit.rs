@@ -1,5 +1,7 @@
 //! Makes what happened durable, and reads it back.
 
+use std::cmp::Ordering;
+
 use holdpoint_codec::{audit, decode_event, encode_event, encode_grant};
 use holdpoint_core::{Conductor, Event, Rejection, Revision, Run, RunId, Status};
 use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, StoreError, Transition};
@@ -10,61 +12,114 @@ use crate::failpoint::Failpoint;
 use crate::parts::Parts;
 use crate::patience::Patience;
 
+/// What became of a transition that is in the log.
+enum Written {
+    /// It is the end of the log.
+    Last,
+    /// Another process has moved the run since.
+    Overtaken,
+}
+
 impl Driver {
-    /// One transition, one commit; then everybody who listens is told.
+    /// One transition, one commit; then every listener is told.
     pub(super) async fn commit(&mut self) -> Result<(), Interrupted> {
-        if self.conductor.outbox().iter().any(|event| matches!(event, Event::ToolEnded { .. })) {
+        if self.has_results() {
             self.parts.failpoints.reach(Failpoint::BeforeResult).await?;
         }
         match self.write().await {
-            Ok(()) => {}
+            Ok(Written::Last) => {}
+            Ok(Written::Overtaken) => {
+                self.recorded();
+                return self.overtaken().await;
+            }
             Err(CommitError::Stale { .. }) if !self.meter.committed => return Err(Interrupted::Overtaken),
             Err(CommitError::Stale { .. }) => return self.overtaken().await,
             Err(CommitError::LeaseLost) => return Err(Rejection::LeaseLost.into()),
             Err(CommitError::SessionBusy) => return Err(Interrupted::Failed(self.session_busy().await?)),
-            Err(CommitError::Store(error)) => return Err(Interrupted::Failed(Error::Store(error))),
+            Err(CommitError::Store(error)) => {
+                self.keep_results();
+                return Err(Interrupted::Failed(Error::Store(error)));
+            }
             Err(CommitError::Invalid(problem)) => {
                 let error = StoreError::failed("store the transition", problem);
                 return Err(Interrupted::Failed(Error::Store(error)));
             }
         }
+        self.recorded();
+        Ok(())
+    }
+
+    /// The outbox is durable.
+    fn recorded(&mut self) {
         self.meter.committed = true;
+        self.unsaved.clear();
         let events = self.conductor.committed();
         self.out.committed(self.conductor.run());
         self.abandon_settled(&events);
         self.asked.committed(self.conductor.run());
         self.parts.stats.note(&events, self.conductor.run());
         self.listeners.durable(&events);
-        Ok(())
     }
 
-    /// Writes the outbox, again and again while the store is out of reach. A try of which nobody knows how it went may
-    /// have gone well: then the run is where it should be, with the very events that were to be written.
-    async fn write(&self) -> Result<(), CommitError> {
-        let mut patience = Patience::new();
+    /// Whether the outbox holds the result of a tool. It must not get lost: the tool has already run.
+    fn has_results(&self) -> bool {
+        self.conductor.outbox().iter().any(|event| matches!(event, Event::ToolEnded { .. }))
+    }
+
+    /// Whether this driver holds the run once the outbox is durable.
+    fn holds_after(&self) -> bool {
+        self.run().status() == Status::Running && !self.left
+    }
+
+    /// Writes the outbox; tries again while the store is out of reach. If the outcome of a try is unknown, it may have
+    /// succeeded: then the log has exactly these events next.
+    async fn write(&self) -> Result<Written, CommitError> {
+        let mut patience = Patience::at_least(self.parts.lease);
         let mut unsure = false;
+        let sent = self.lease.sending();
         loop {
             let tried = self.parts.store.commit(self.run_id(), self.conductor.durable(), self.transition()).await;
-            match tried {
-                Ok(_) => return Ok(()),
-                Err(CommitError::Store(error)) if error.may_pass() => {
-                    unsure = true;
-                    tracing::warn!(target: "holdpoint", run = %self.run_id(), code = %error.code(), "a commit is tried again");
-                    if !patience.wait().await {
-                        return Err(CommitError::Store(error));
+            let error = match tried {
+                Ok(_) => {
+                    if self.holds_after() {
+                        self.lease.committed(sent);
                     }
+                    return Ok(Written::Last);
                 }
-                Err(CommitError::Stale { .. }) if unsure && self.is_written().await? => return Ok(()),
+                Err(stale @ CommitError::Stale { .. }) if unsure => match self.found_written().await {
+                    Ok(Some(written)) => return Ok(written),
+                    Ok(None) => return Err(stale),
+                    Err(error) => error,
+                },
+                Err(CommitError::Store(error)) => {
+                    unsure = true;
+                    error
+                }
                 Err(error) => return Err(error),
+            };
+            // The lease that an unknown commit may have set is renewed before anything starts under it.
+            self.lease.doubt();
+            let again = error.may_pass() || self.has_results();
+            if again {
+                tracing::warn!(target: "holdpoint", run = %self.run_id(), code = %error.code(), "commit failed; trying again");
+            }
+            if !again || !patience.wait().await {
+                return Err(CommitError::Store(error));
             }
         }
     }
 
-    async fn is_written(&self) -> Result<bool, StoreError> {
+    /// Whether the log has the events of the outbox next, and whether they are its last.
+    async fn found_written(&self) -> Result<Option<Written>, StoreError> {
         let records = self.parts.store.load(self.run_id(), self.conductor.durable()).await?;
-        let mine = self.conductor.outbox();
-        let same = records.iter().zip(mine).all(|(record, event)| *record.body == *encode_event(event));
-        Ok(records.len() >= mine.len() && same)
+        let ours = self.conductor.outbox();
+        let same = records.iter().zip(ours).all(|(record, event)| *record.body == *encode_event(event));
+        Ok(match records.len().cmp(&ours.len()) {
+            Ordering::Less => None,
+            _ if !same => None,
+            Ordering::Equal => Some(Written::Last),
+            Ordering::Greater => Some(Written::Overtaken),
+        })
     }
 
     fn transition(&self) -> Transition {
@@ -75,7 +130,7 @@ impl Driver {
             records: events.iter().map(encode_event).collect(),
             head: head(run),
             at,
-            hold: (run.status() == Status::Running && !self.left).then(|| self.parts.hold()),
+            hold: self.holds_after().then(|| self.lease.hold().clone()),
             tasks: self.out.changes(run, self.parts.receipts(at)),
             audit: audit::encode(run, events, at),
             grants: grants(events),
@@ -84,9 +139,10 @@ impl Driver {
         }
     }
 
-    /// Somebody else moved the run while it was driven here: it was cancelled or taken over. What they committed is the
-    /// truth; whoever streams the run from here sees its end too.
+    /// Another process moved the run while it was driven here: it was cancelled or taken over. What that process committed
+    /// is the truth; a stream of the run from here shows its end too. Results that it does not have are evidence.
     pub(super) async fn overtaken(&mut self) -> Result<(), Interrupted> {
+        self.keep_results();
         let events = load_events(&self.parts, self.run_id()).await?;
         let mut run = Run::new(self.run_id().clone());
         events.iter().for_each(|event| run.apply(event));

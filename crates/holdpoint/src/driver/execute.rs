@@ -8,8 +8,8 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use holdpoint_core::{
-    Attempt, CallIndex, CallState, Code, Deferred, HookFailed, Input, Outcome, Rejection, Returned, Settlement, Step,
-    ToolResult,
+    Attempt, CallIndex, CallKey, CallState, Code, Deferred, HookFailed, Input, Outcome, Rejection, Returned,
+    Settlement, Source, Step, ToolResult,
 };
 use holdpoint_tools::{Batch, BatchCall};
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +18,8 @@ use super::run_one::{Calls, Grant, Prepared, Report};
 use super::{Cancelled, Driver, Interrupted};
 use crate::Error;
 use crate::failpoint::Failpoint;
+use crate::lease::{Lease, NotStarted};
+use crate::queue::LateResult;
 
 /// What a wave knows of its calls beyond the run's state.
 #[derive(Default)]
@@ -129,6 +131,7 @@ impl Driver {
             calls,
             cancellation: self.live.token().child_token(),
             live: self.listeners.live(),
+            lease: Arc::clone(&self.lease) as Arc<dyn Lease>,
             span: self.turn.1.clone(),
             reports,
         };
@@ -184,8 +187,11 @@ impl Driver {
                 }
             }
             Report::Died => return Err(Interrupted::Failed(Error::FailpointReached)),
+            Report::NotStarted(NotStarted::LeaseLost) => self.live.token().cancel(),
+            Report::NotStarted(NotStarted::Store(error)) => return Err(Interrupted::Failed(Error::Store(error))),
             Report::End { call, attempt, settlement } => {
                 let attempt = if wave.is_abandoned(call) { self.running_attempt(call) } else { attempt };
+                self.note_unsaved(call, attempt, &settlement);
                 match self.feed(Input::Returned(Box::new(Returned { call, attempt, settlement }))) {
                     // A call that ended before its tool started may end when the run stops: it stays as it is.
                     Ok(_) | Err(Rejection::LeaseLost | Rejection::RunCancelled) => {}
@@ -193,6 +199,9 @@ impl Driver {
                 }
             }
             Report::HookFailed { call, detail, returned } => {
+                if let Some(Returned { attempt, settlement, .. }) = returned.as_deref() {
+                    self.note_unsaved(call, *attempt, settlement);
+                }
                 match self.feed(Input::HookFailed(HookFailed { call, detail, returned })) {
                     Ok(_) | Err(Rejection::RunCancelled) => {}
                     Err(rejection) => return Err(rejection.into()),
@@ -200,6 +209,14 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// A tool gave a result, which is durable with the next commit.
+    fn note_unsaved(&mut self, call: CallIndex, attempt: Option<Attempt>, settlement: &Settlement) {
+        let Some(attempt) = attempt.filter(|_| settlement.source == Some(Source::Tool)) else { return };
+        let key = CallKey { run: self.run_id().clone(), turn: self.run().turn(), index: call };
+        let worker = format!("process-{}", std::process::id()).into();
+        self.unsaved.push(LateResult { key, attempt, worker, result: Arc::clone(&settlement.result) });
     }
 
     fn running_attempt(&self, call: CallIndex) -> Option<Attempt> {

@@ -21,14 +21,17 @@ use std::time::{Duration, Instant};
 
 use holdpoint_codec::Context;
 use holdpoint_core::{Conductor, Input, Rejection, Revision, Run, RunId, Status, Step, Turn};
-use holdpoint_store::{Hold, SessionUse};
+use holdpoint_store::SessionUse;
 use tracing::{Instrument, Span};
 
+use crate::lease::RunLease;
 use crate::listen::Listeners;
 use crate::parts::{LiveGuard, Parts};
+use crate::patience::Patience;
+use crate::queue::LateResult;
 use crate::result::{Carried, Durations, Segment};
 use crate::stream::StreamSender;
-use crate::{Error, RunResult};
+use crate::{Error, RunResult, Runner};
 
 pub(crate) use changed::{has_changed, unfit_arguments};
 pub(crate) use commit::{load_run, try_load_run};
@@ -43,6 +46,7 @@ pub(crate) struct Driver {
     carried: Carried,
     listeners: Listeners,
     live: LiveGuard,
+    lease: Arc<RunLease>,
     meter: Meter,
     measured: model::Measure,
     turn: (Turn, Span),
@@ -51,6 +55,8 @@ pub(crate) struct Driver {
     asked: questions::Asked,
     session_use: SessionUse,
     left: bool,
+    /// Results of tools that are not durable yet.
+    unsaved: Vec<LateResult>,
 }
 
 /// What the segment took so far.
@@ -85,10 +91,12 @@ impl Driver {
         let asking = asking::Asking::new(&run);
         let (out, asked) = (tasks::Out::new(&run), questions::Asked::new(&run));
         let live = parts.live.enter(run.id());
+        let lease = RunLease::new(&parts.store, &parts.lease_clock, (run.id(), parts.hold()));
         Self {
             carried,
             listeners: Listeners::new(Arc::clone(parts), stream, &run),
             live,
+            lease: Arc::new(lease),
             meter: Meter {
                 started: Instant::now(),
                 model: Duration::ZERO,
@@ -104,6 +112,7 @@ impl Driver {
             asked,
             session_use: SessionUse::Shared,
             left: false,
+            unsaved: Vec::new(),
             conductor: Conductor::new(run),
             parts: Arc::clone(parts),
         }
@@ -203,13 +212,12 @@ impl Driver {
         if !self.conductor.outbox().is_empty() {
             self.left = true;
             self.commit().await?;
-        } else if !self.left {
-            let hold = Hold { lease_ms: 0, ..self.parts.hold() };
-            if let Err(error) = self.parts.store.renew(self.run_id(), &hold).await {
-                tracing::debug!(target: "holdpoint", run = %self.run_id(), code = %error.code(), "a run is not given back");
-            }
+        } else if !self.left
+            && let Err(error) = self.lease.give_back().await
+        {
+            tracing::debug!(target: "holdpoint", run = %self.run_id(), code = %error.code(), "run could not be given back; its lease will lapse");
         }
-        tracing::info!(target: "holdpoint", run = %self.run_id(), "a run is left to whoever takes it over");
+        tracing::info!(target: "holdpoint", run = %self.run_id(), "run given back; another process may take it over");
         Ok(self.finish())
     }
 
@@ -232,6 +240,21 @@ impl Driver {
     async fn cancelled(mut self) -> Result<RunResult, Interrupted> {
         self.overtaken().await?;
         Ok(self.finish())
+    }
+
+    /// Results that another process did not wait for go to the person who is asked about their calls. In the background: the
+    /// store may be out of reach for a while.
+    fn keep_results(&mut self) {
+        let results = std::mem::take(&mut self.unsaved);
+        if results.is_empty() {
+            return;
+        }
+        let runner = Runner { parts: Arc::clone(&self.parts) };
+        tokio::spawn(async move {
+            for late in results {
+                runner.queue().keep_late(late, Patience::for_result()).await;
+            }
+        });
     }
 
     fn segment(&self) -> Segment {

@@ -11,8 +11,7 @@ use holdpoint_core::{
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_tools::{
-    AroundCall, CallFacts, HookError, HookFault, Invocation, Place, Ran, RunOne, Tool, ToolCall, Unsettled,
-    invoke_or_ask,
+    AroundCall, Asking, CallFacts, HookError, HookFault, Invocation, Place, Ran, RunOne, Tool, ToolCall, Unsettled,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +19,7 @@ use tracing::{Instrument, Span};
 
 use super::facts::run_facts;
 use crate::failpoint::Failpoint;
+use crate::lease::{Lease, NotStarted, start_attempt};
 use crate::parts::Parts;
 use crate::spans;
 use crate::stream::{Live, StreamEvent};
@@ -39,6 +39,8 @@ pub(super) enum Report {
     Unfinished(Unfinished),
     /// A failpoint after a tool's effect was reached.
     Died,
+    /// Its tool did not start, and starts nowhere in this process.
+    NotStarted(NotStarted),
     /// A hook failed.
     HookFailed { call: CallIndex, detail: Arc<str>, returned: Option<Box<Returned>> },
 }
@@ -63,6 +65,7 @@ pub(super) struct Calls {
     pub(super) calls: Vec<Option<Prepared>>,
     pub(super) cancellation: CancellationToken,
     pub(super) live: Option<Live>,
+    pub(super) lease: Arc<dyn Lease>,
     pub(super) span: Span,
     pub(super) reports: mpsc::UnboundedSender<Report>,
 }
@@ -199,15 +202,22 @@ impl Calls {
             Ok(Grant::Stop) | Err(_) => return Err(HookError::interrupted()),
         };
         attempted.set(Begun::Started(attempt, None));
-        let invoked = invoke_or_ask(Invocation {
+        let invocation = Invocation {
             tool: Arc::clone(tool),
             call: call.with_attempt(attempt),
             timeout: Duration::from_millis(self.settings.tool_timeout_ms),
             place: place.clone(),
             output_bytes_max: self.settings.tool_output_bytes_max,
             error_detail: self.settings.error_detail,
-        })
-        .await;
+        };
+        let invoked = match start_attempt(&self.lease, invocation, Asking::Person).await {
+            Ok(invoked) => invoked,
+            Err(problem) => {
+                // The driver lets go of the run, and of this call with it.
+                self.report(Report::NotStarted(problem));
+                return std::future::pending().await;
+            }
+        };
         if self.parts.failpoints.reach(Failpoint::AfterEffect).await.is_err() {
             self.report(Report::Died);
             return std::future::pending().await;
@@ -293,7 +303,7 @@ impl Calls {
 fn unfinished(call: CallIndex, attempt: Attempt, unsettled: &Unsettled) -> Unfinished {
     let asks = match unsettled {
         Unsettled::Asks(inquiry) => Some(Arc::new(inquiry.to_result())),
-        Unsettled::Unknown => None,
+        Unsettled::Unknown | Unsettled::NotStarted => None,
     };
     Unfinished { call, attempt, asks }
 }

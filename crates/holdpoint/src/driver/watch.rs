@@ -1,4 +1,4 @@
-//! While a run waits for its model or its tools, its lease is prolonged, and somebody listens whether others move it.
+//! While a run waits for its model or its tools, the driver renews its lease and watches whether another process moves it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,15 +8,16 @@ use std::time::Duration;
 use holdpoint_store::LeaseState;
 
 use super::Driver;
+use crate::lease::Lease as _;
 use crate::parts::RENEWALS_PER_LEASE;
 
-/// A wait that is shorter than this is nobody's business: to look and to stop looking would cost more than the wait.
+/// Shorter waits are not watched: starting and ending the watch would cost more than the wait.
 const WATCH_AFTER: Duration = Duration::from_millis(50);
 
 impl Driver {
-    /// Ends when the run is not this process's any more: somebody cancelled it or took it over.
+    /// Ends when the run is no longer this driver's: it was cancelled or taken over.
     pub(super) fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
-        let parts = Arc::clone(&self.parts);
+        let (parts, lease) = (Arc::clone(&self.parts), Arc::clone(&self.lease));
         let run = self.run_id().clone();
         let durable = self.conductor.durable();
         async move {
@@ -27,14 +28,14 @@ impl Driver {
                 tokio::select! {
                     moved = &mut moved, if watching => match moved {
                         Ok(_) => return,
-                        // The next commit will tell. Until then the lease is prolonged as far as that is possible.
+                        // The next commit will tell. Until then the lease is renewed as far as possible.
                         Err(error) => {
-                            tracing::debug!(target: "holdpoint", run = %run, code = %error.code(), "a run cannot be watched");
+                            tracing::debug!(target: "holdpoint", run = %run, code = %error.code(), "run cannot be watched");
                             watching = false;
                         }
                     },
                     () = tokio::time::sleep(parts.lease / RENEWALS_PER_LEASE) => {
-                        if let Ok(LeaseState::Lost) = parts.store.renew(&run, &parts.hold()).await {
+                        if let Ok(LeaseState::Lost) = lease.renew().await {
                             return;
                         }
                     }

@@ -6,17 +6,22 @@ use std::time::Duration;
 
 use holdpoint_codec::receipt::{ReceiptClaim, ReceiptKeys, ReceiptProblem};
 use holdpoint_codec::tasks::{StoredTask, decode_task};
-use holdpoint_core::{CallKey, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts, ToolResult};
+use holdpoint_core::{
+    CallKey, ClockReading, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts, ToolResult,
+};
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_store::{LeasedTask, TaskLease, TaskState};
-use holdpoint_tools::{AroundCall, CallFacts, HookError, Invocation, Place, RegisteredTool, ToolCall, invoke};
+use holdpoint_tools::{
+    AroundCall, Asking, CallFacts, HookError, Invocation, Place, RegisteredTool, ToolCall, Unsettled,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use super::{Bench, Ended};
+use super::{Bench, Ended, HeldTask};
 use crate::driver::{has_changed, load_run, run_facts, unfit_arguments};
 use crate::failpoint::Failpoint;
+use crate::lease::{Lease, NotStarted, TaskHold, start_attempt};
 use crate::queue::{TaskHolder, WorkerFault};
 use crate::{Error, Runner, spans};
 
@@ -32,38 +37,40 @@ enum Done {
     Failed(WorkerFault),
 }
 
-/// While it lives, the lease is prolonged.
-struct Held<'a> {
+/// While it lives, the lease is renewed.
+struct Holding<'a> {
     bench: &'a Bench,
     lease: &'a TaskLease,
-    token: CancellationToken,
+    held: Arc<HeldTask>,
 }
 
-impl<'a> Held<'a> {
-    fn new(bench: &'a Bench, lease: &'a TaskLease) -> Self {
-        let token = CancellationToken::new();
-        bench.held().insert(lease.clone(), token.clone());
-        Self { bench, lease, token }
+impl<'a> Holding<'a> {
+    fn new(bench: &'a Bench, lease: &'a TaskLease, sent: ClockReading) -> Self {
+        let hold = TaskHold::new(&bench.store, &bench.clock, (lease, bench.lease_ms(), sent));
+        let held = Arc::new(HeldTask { lease: Arc::new(hold), stop: CancellationToken::new() });
+        bench.held().insert(lease.clone(), Arc::clone(&held));
+        Self { bench, lease, held }
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for Holding<'_> {
     fn drop(&mut self) {
         self.bench.held().remove(self.lease);
-        self.token.cancel();
+        self.held.stop.cancel();
     }
 }
 
 impl Bench {
-    pub(super) async fn perform(self: Arc<Self>, leased: LeasedTask) -> Ended {
+    /// Does a task that was leased by a request sent then.
+    pub(super) async fn perform(self: Arc<Self>, leased: LeasedTask, sent: ClockReading) -> Ended {
         let Some(runner) = self.runners.get(&leased.task.agent) else { return Ended::Done };
         let holder = TaskHolder::of(&leased, &self.worker);
-        let held = Held::new(&self, &leased.lease);
+        let holding = Holding::new(&self, &leased.lease, sent);
         let done = match decode_task(&leased.body) {
             Ok(stored) => {
-                let assignment = Assignment { runner, leased: &leased, stored, token: &held.token };
+                let assignment = Assignment { runner, leased: &leased, stored };
                 match self.verify.as_ref().map(|keys| assignment.verify(keys)) {
-                    None | Some(Ok(())) => assignment.run(&self.stopping).await,
+                    None | Some(Ok(())) => assignment.run(&holding.held, &self.stopping).await,
                     Some(Err(problem)) => assignment.refuse(problem),
                 }
             }
@@ -106,8 +113,7 @@ impl Runner {
             queue.settle(&TaskHolder::of(&leased, worker), unreadable()).await?;
             return Ok(None);
         };
-        let token = CancellationToken::new();
-        let assignment = Assignment { runner: self, leased: &leased, stored, token: &token };
+        let assignment = Assignment { runner: self, leased: &leased, stored };
         let tool = assignment.stored.task.executed_name.as_str();
         let done = match self.parts.registry.find(tool).cloned() {
             Some(registered) => assignment.decided(&registered).await,
@@ -134,7 +140,6 @@ struct Assignment<'a> {
     runner: &'a Runner,
     leased: &'a LeasedTask,
     stored: StoredTask,
-    token: &'a CancellationToken,
 }
 
 impl Assignment<'_> {
@@ -168,7 +173,7 @@ impl Assignment<'_> {
         CallKey { run: run.clone(), turn: *turn, index: task.index }
     }
 
-    async fn run(self, stopping: &CancellationToken) -> Done {
+    async fn run(self, held: &HeldTask, stopping: &CancellationToken) -> Done {
         let parts = &self.runner.parts;
         let task = &self.stored.task;
         let Some(registered) = parts.registry.find(task.executed_name.as_str()).cloned() else {
@@ -189,10 +194,11 @@ impl Assignment<'_> {
             (&task.tool_call_id, &task.executed_name),
         );
         parts.join_trace(&span, self.stored.trace.as_ref());
-        let around = AroundCall::new(Arc::clone(registered.definition()), self.call(&registered));
+        let around = AroundCall::new(Arc::clone(registered.definition()), self.call(&registered, held));
+        let lease: Arc<dyn Lease> = Arc::clone(&held.lease) as Arc<dyn Lease>;
         let innermost = |extensions| {
-            let call = self.call(&registered).with_extensions(extensions);
-            self.start(&registered, call, &started)
+            let call = self.call(&registered, held).with_extensions(extensions);
+            self.start(&registered, call, (&lease, &started))
         };
         let hooks = parts.hooks.run(&around, innermost).instrument(span);
         let result = tokio::select! {
@@ -215,12 +221,19 @@ impl Assignment<'_> {
         &self,
         registered: &RegisteredTool,
         call: ToolCall,
-        started: &AtomicBool,
+        (lease, started): (&Arc<dyn Lease>, &AtomicBool),
     ) -> Result<Settlement, HookError> {
         let parts = &self.runner.parts;
         let again = started.swap(true, Ordering::AcqRel);
         if again && !self.leased.task.repeat.may_repeat() {
             return Err(HookError::new("a hook ran a call again that may not be repeated"));
+        }
+        let not_started = |problem: &str| {
+            started.store(again, Ordering::Release);
+            HookError::new(problem)
+        };
+        if self.time_left().is_some_and(|left| left.is_zero()) {
+            return Err(not_started("the deadline of the task passed before its tool started"));
         }
         let died = |_| HookError::new("a failpoint was reached");
         parts.failpoints.reach(Failpoint::AfterIntent).await.map_err(died)?;
@@ -233,15 +246,26 @@ impl Assignment<'_> {
             output_bytes_max: settings.tool_output_bytes_max,
             error_detail: settings.error_detail,
         };
-        let settlement = match self.time_left() {
-            None => invoke(invocation).await,
-            Some(left) => tokio::time::timeout(left, invoke(invocation)).await.unwrap_or_else(|_| self.overdue()),
+        let starting = start_attempt(lease, invocation, Asking::Nobody);
+        let invoked = match self.time_left() {
+            None => starting.await,
+            Some(left) => tokio::time::timeout(left, starting).await.unwrap_or_else(|_| Ok(Ok(self.overdue()))),
+        };
+        let settlement = match invoked {
+            Ok(Ok(settlement)) => settlement,
+            Ok(Err(Unsettled::Unknown | Unsettled::Asks(_) | Unsettled::NotStarted)) => {
+                return Err(HookError::new("the tool does not know what became of the call"));
+            }
+            Err(NotStarted::LeaseLost) => {
+                return Err(not_started("the lease of the task was lost before its tool started"));
+            }
+            Err(NotStarted::Store(_)) => return Err(not_started("the lease of the task could not be renewed")),
         };
         parts.failpoints.reach(Failpoint::AfterEffect).await.map_err(died)?;
         Ok(settlement)
     }
 
-    fn call(&self, registered: &RegisteredTool) -> ToolCall {
+    fn call(&self, registered: &RegisteredTool, held: &HeldTask) -> ToolCall {
         let StoredTask { task, context, .. } = &self.stored;
         let facts = CallFacts {
             id: task.tool_call_id.clone(),
@@ -254,7 +278,7 @@ impl Assignment<'_> {
             idempotency_key: task.idempotency_key.clone(),
         };
         let deadline = self.time_left().map(|left| Instant::now() + left);
-        ToolCall::new(facts).with_cancellation(self.token.child_token()).with_deadline(deadline)
+        ToolCall::new(facts).with_cancellation(held.stop.child_token()).with_deadline(deadline)
     }
 
     fn time_left(&self) -> Option<Duration> {

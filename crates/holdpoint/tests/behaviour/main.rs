@@ -20,6 +20,7 @@ mod half_messages;
 mod history_rules;
 mod inbox;
 mod keepers;
+mod lapsed_leases;
 mod models;
 mod payloads;
 mod properties;

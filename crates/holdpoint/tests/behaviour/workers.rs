@@ -5,14 +5,14 @@ use crate::common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Counter, PATIENCE, by_name, echo};
+use common::{Counter, PATIENCE, by_name, echo, until};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
 use holdpoint::store::{LeaseRequest, LeasedTask, MemoryStore, Store, TaskState};
 use holdpoint::tools::{HookError, Tool, ToolCall, around_fn, raw_tool};
 use holdpoint::{
-    Actor, Agent, AgentBuilder, Code, Decision, Decisions, Keeper, Repeat, RunId, RunResult, Status, TaskHolder,
-    ToolResult, Worker, WorkerFault,
+    Actor, Agent, AgentBuilder, Code, Decision, Decisions, Keeper, Repeat, RunResult, Status, TaskHolder, ToolResult,
+    Worker, WorkerFault,
 };
 use holdpoint_core::ToolName;
 use serde_json::json;
@@ -75,20 +75,6 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.0.add();
     }
-}
-
-/// Waits until the run is there.
-async fn until(agent: &Agent, run: &RunId, wanted: impl Fn(&RunResult) -> bool) -> RunResult {
-    let waiting = async {
-        loop {
-            let result = agent.runner().result(run).await.unwrap();
-            if wanted(&result) {
-                return result;
-            }
-            let _ = tokio::time::timeout(POLL, agent.runner().store().changed(run, result.revision())).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.expect("it happens in time")
 }
 
 fn ended(result: &RunResult) -> bool {

@@ -49,14 +49,8 @@ pub(crate) fn worker_story() -> WorkerStory {
     tell(inputs::allowed());
     tell(Input::Deferred(Deferred { call: CallIndex(0), recheck: None }));
     tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
-    tell(Input::TaskRevoked(TaskRevoked {
-        turn: Turn(2),
-        call: CallIndex(0),
-        attempt: Attempt(1),
-        worker: "w-1".into(),
-        since: Timestamp(1_700_000_004_000_000),
-        decision: Decision::deny("not any more"),
-    }));
+    let lease = CallLease { turn: Turn(2), ..lease((0, 1), ("w-1", 1_700_000_004_000_000)) };
+    tell(Input::TaskRevoked(TaskRevoked { lease, decision: Decision::deny("not any more") }));
     telling.now = telling.now.plus_ms(3_600_000);
     tell_last(&mut telling, &mut steps);
     WorkerStory { out, lost: lost_one, steps }
@@ -79,14 +73,22 @@ fn returned(call: u32, attempt: u32) -> TaskReturned {
         source: Some(Source::External),
         ..settlement(Outcome::Succeeded, ToolResult::success("42 is paid"))
     };
-    let (turn, since) = (Turn(1), Timestamp(1_700_000_001_000_000));
-    TaskReturned { turn, call: CallIndex(call), attempt: Attempt(attempt), worker: "w-1".into(), since, settlement }
+    TaskReturned { lease: lease((call, attempt), ("w-1", 1_700_000_001_000_000)), settlement }
+}
+
+fn lease((call, attempt): (u32, u32), (worker, since): (&str, i64)) -> CallLease {
+    CallLease {
+        turn: Turn(1),
+        call: CallIndex(call),
+        attempt: Attempt(attempt),
+        fence: Fence(u64::from(attempt) + 40),
+        worker: worker.into(),
+        since: Timestamp(since),
+    }
 }
 
 fn lost(attempt: u32, cause: LossCause) -> Input {
-    let since = Timestamp(1_700_000_001_500_000);
-    let (turn, call, attempt) = (Turn(1), CallIndex(0), Attempt(attempt));
-    Input::TaskLost(TaskLost { turn, call, attempt, worker: "w-2".into(), since, cause })
+    Input::TaskLost(TaskLost { lease: lease((0, attempt), ("w-2", 1_700_000_001_500_000)), cause })
 }
 
 fn late(worker: &str, result: ToolResult) -> Input {

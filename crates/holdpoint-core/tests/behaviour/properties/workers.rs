@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, Call, CallIndex, CallState, Code, Input, LossCause, Problem, Refit, Repeat, Run, Source, TaskLate,
-    TaskLost, TaskReturned, TaskRevoked, TasksReturned, Timestamp, ToolChanged, ToolFacts, Turn,
+    Attempt, Call, CallIndex, CallLease, CallState, Code, Fence, Input, LossCause, Problem, Refit, Repeat, Run, Source,
+    TaskLate, TaskLost, TaskReturned, TaskRevoked, TasksReturned, Timestamp, ToolChanged, ToolFacts, Turn,
 };
 
 use super::inputs::{Dice, result};
@@ -21,7 +21,7 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
     let call = chosen(run, dice);
     let attempt = attempt(run.call(call), dice);
     let worker: Arc<str> = dice.one_of(&["w1", "w2"]).into();
-    let since = Timestamp(0);
+    let (since, fence) = (Timestamp(0), Fence(1));
     match dice.throw(9) {
         8 => changed((run, call), Some((turn, attempt)), dice),
         0 => Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result: Arc::new(result(dice)) })),
@@ -30,17 +30,18 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
         }
         1 | 2 => {
             let cause = LossCause::ALL[usize::from(dice.throw(3))];
-            Input::TaskLost(TaskLost { turn, call, attempt, worker, since, cause })
+            Input::TaskLost(TaskLost { lease: CallLease { turn, call, attempt, fence, worker, since }, cause })
         }
         3 => {
             let decision = decision(dice.one_of(&["deny", "deny", "allow"]));
-            Input::TaskRevoked(TaskRevoked { turn, call, attempt, worker, since, decision })
+            Input::TaskRevoked(TaskRevoked { lease: CallLease { turn, call, attempt, fence, worker, since }, decision })
         }
         _ => {
             let more = (0..dice.throw(3)).map(|_| chosen(run, dice)).collect::<Vec<_>>();
             let tasks = std::iter::once(call).chain(more).map(|call| {
                 let settlement = settlement(result(dice), Source::External);
-                TaskReturned { turn, call, attempt, worker: Arc::clone(&worker), since, settlement }
+                let worker = Arc::clone(&worker);
+                TaskReturned { lease: CallLease { turn, call, attempt, fence, worker, since }, settlement }
             });
             Input::TasksReturned(Box::new(TasksReturned { tasks: tasks.collect() }))
         }

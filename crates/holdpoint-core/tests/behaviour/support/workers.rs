@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallIndex, Code, Input, LossCause, Problem, Refit, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
-    TasksReturned, ToolChanged, Turn,
+    Attempt, CallIndex, CallLease, Code, Fence, Input, LossCause, Problem, Refit, Source, TaskLate, TaskLost,
+    TaskReturned, TaskRevoked, TasksReturned, ToolChanged, Turn,
 };
 
 use super::Stage;
@@ -26,14 +26,15 @@ impl Stage {
         let (worker, words) = words.split_once(' ').unwrap();
         let (verb, rest) = words.split_once(' ').unwrap();
         let worker: Arc<str> = worker.into();
-        let since = self.now;
+        let (since, fence) = (self.now, Fence(1));
         let input = match verb {
             "returns" => {
                 let tasks = split(rest, ',').into_iter().map(|pair| {
                     let (name, text) = pair.split_once('=').unwrap();
                     let Task { turn, call, attempt } = self.task(name);
                     let settlement = settlement(result(text), Source::External);
-                    TaskReturned { turn, call, attempt, worker: Arc::clone(&worker), since, settlement }
+                    let worker = Arc::clone(&worker);
+                    TaskReturned { lease: CallLease { turn, call, attempt, fence, worker, since }, settlement }
                 });
                 Input::TasksReturned(Box::new(TasksReturned { tasks: tasks.collect() }))
             }
@@ -46,7 +47,10 @@ impl Stage {
                 let (name, words) = bracketed(rest.strip_prefix("not start ").unwrap());
                 let Task { turn, call, attempt } = self.task(name);
                 let decision = decision(words);
-                Input::TaskRevoked(TaskRevoked { turn, call, attempt, worker, since, decision })
+                Input::TaskRevoked(TaskRevoked {
+                    lease: CallLease { turn, call, attempt, fence, worker, since },
+                    decision,
+                })
             }
             "finds" => {
                 let (words, policy) = bracketed(rest);
@@ -62,7 +66,7 @@ impl Stage {
                     other => panic!("a worker cannot {other}"),
                 };
                 let Task { turn, call, attempt } = self.task(rest);
-                Input::TaskLost(TaskLost { turn, call, attempt, worker, since, cause })
+                Input::TaskLost(TaskLost { lease: CallLease { turn, call, attempt, fence, worker, since }, cause })
             }
         };
         drop(self.feed(input));

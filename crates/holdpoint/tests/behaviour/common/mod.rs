@@ -2,6 +2,8 @@
 #![allow(dead_code)]
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
+pub(crate) mod interrupted;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,6 +23,9 @@ pub(crate) struct Counter(Arc<tokio::sync::watch::Sender<u32>>);
 /// What must happen happens well within it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How often a test looks although nothing woke it.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 impl Default for Counter {
     fn default() -> Self {
         Self(Arc::new(tokio::sync::watch::Sender::new(0)))
@@ -38,9 +43,14 @@ impl Counter {
 
     /// Waits until it has counted at all.
     pub(crate) async fn begun(&self) {
+        self.reached(1).await;
+    }
+
+    /// Waits until it has counted so far.
+    pub(crate) async fn reached(&self, wanted: u32) {
         let mut counts = self.0.subscribe();
-        let begun = tokio::time::timeout(PATIENCE, counts.wait_for(|count| *count > 0)).await;
-        begun.expect("it happens in time").unwrap();
+        let reached = tokio::time::timeout(PATIENCE, counts.wait_for(|count| *count >= wanted)).await;
+        reached.expect("it happens in time").unwrap();
     }
 }
 
@@ -178,4 +188,18 @@ impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Traced {
     fn make_writer(&'a self) -> Self {
         self.clone()
     }
+}
+
+/// Waits until the run is as wanted.
+pub(crate) async fn until(agent: &Agent, run: &RunId, wanted: impl Fn(&RunResult) -> bool) -> RunResult {
+    let waiting = async {
+        loop {
+            let result = agent.runner().result(run).await.unwrap();
+            if wanted(&result) {
+                return result;
+            }
+            let _ = tokio::time::timeout(LOOK_EVERY, agent.runner().store().changed(run, result.revision())).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it happens in time")
 }

@@ -1,0 +1,100 @@
+//! A store with something happening around its calls: what another process does meanwhile, and answers that get lost.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use holdpoint::RunId;
+use holdpoint::store::{
+    CommitError, LeaseRequest, LeaseState, LeasedTask, Store, StoreError, StoreFault, StoreLayer, TaskLease, Transition,
+};
+use holdpoint_core::Revision;
+
+/// Around which call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    BeforeCommit,
+    AfterCommit,
+    AfterLease,
+    BeforeDeliver,
+    AfterDeliver,
+}
+
+/// What the caller is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// What the store said.
+    Answer,
+    /// That the store is out of reach.
+    LoseAnswer,
+}
+
+type Happening = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+struct Planned {
+    at: At,
+    /// How many calls of this kind pass before.
+    skip: usize,
+    happens: Happening,
+    then: Then,
+}
+
+pub(crate) struct Interrupted {
+    inner: Arc<dyn Store>,
+    planned: Mutex<Vec<Planned>>,
+}
+
+impl Interrupted {
+    pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { inner, planned: Mutex::default() })
+    }
+
+    /// Once, around the call after `skip` others of its kind.
+    pub(crate) fn once(&self, (at, skip): (At, usize), happens: impl Future<Output = ()> + Send + 'static, then: Then) {
+        self.planned.lock().unwrap().push(Planned { at, skip, happens: Box::pin(happens), then });
+    }
+
+    async fn reach(&self, here: At) -> Result<(), StoreError> {
+        let due = {
+            let mut planned = self.planned.lock().unwrap();
+            let next = planned.iter().position(|plan| plan.at == here && plan.skip == 0);
+            planned.iter_mut().filter(|plan| plan.at == here).for_each(|plan| plan.skip = plan.skip.saturating_sub(1));
+            next.map(|next| planned.remove(next))
+        };
+        let Some(Planned { happens, then, .. }) = due else { return Ok(()) };
+        happens.await;
+        match then {
+            Then::Answer => Ok(()),
+            Then::LoseAnswer => Err(StoreError::fault(StoreFault::Unavailable, "answer", "the link is cut")),
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl StoreLayer for Interrupted {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        self.reach(At::BeforeCommit).await?;
+        let committed = self.inner.commit(run, at, transition).await?;
+        self.reach(At::AfterCommit).await?;
+        Ok(committed)
+    }
+
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        let leased = self.inner.lease(request).await?;
+        if !leased.is_empty() {
+            self.reach(At::AfterLease).await?;
+        }
+        Ok(leased)
+    }
+
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+        self.reach(At::BeforeDeliver).await?;
+        let delivered = self.inner.deliver(lease, result).await?;
+        self.reach(At::AfterDeliver).await?;
+        Ok(delivered)
+    }
+}

@@ -1,0 +1,387 @@
+//! A process that was suspended, or that hears late that a request of its own was accepted, starts no tool for a run or a
+//! task that another process may have by now; and a result that was acknowledged is in the run.
+
+use crate::common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::interrupted::{At, Interrupted, Then};
+use common::{Counter, by_name, echo, until};
+use holdpoint::model::{ScriptedModel, ScriptedReply};
+use holdpoint::store::{
+    Agents, Clock, LeaseRequest, LeasedTask, ManualClock, ManualLeaseClock, MemoryStore, OverlongLease, Store,
+    StoreError, StoreLayer, TaskHead, TaskState,
+};
+use holdpoint::{
+    Agent, AgentBuilder, Code, Decisions, Failpoint, Keeper, RunId, RunRequest, RunResult, Status, TaskHolder,
+    ToolResult, Worker,
+};
+use holdpoint_core::{ClockReading, ToolName};
+use tokio_util::sync::CancellationToken;
+
+const LEASE: Duration = Duration::from_secs(30);
+/// Longer than the lease.
+const LONG_MS: u64 = 40_000;
+
+/// Two processes on one store, whose clocks the test moves.
+struct World {
+    clock: Arc<ManualClock>,
+    /// The clocks of the process that is suspended.
+    own: Arc<ManualLeaseClock>,
+    inner: Arc<dyn Store>,
+    store: Arc<Interrupted>,
+    model: ScriptedModel,
+    effects: Counter,
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let inner: Arc<dyn Store> = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as Arc<dyn Clock>));
+        let mut script = vec![ScriptedReply::call("c", "pay", "{}")];
+        script.extend((0..4).map(|_| ScriptedReply::text("done")));
+        Self {
+            own: Arc::new(ManualLeaseClock::new(ClockReading { boot_us: 0, wall_us: 1_000_000_000 })),
+            store: Interrupted::new(Arc::clone(&inner)),
+            inner,
+            clock,
+            model: ScriptedModel::new(script),
+            effects: Counter::default(),
+        }
+    }
+
+    fn builder(&self) -> AgentBuilder {
+        let builder = Agent::builder().shared_model(Arc::new(self.model.clone())).policy(by_name()).lease(LEASE);
+        builder.tool(echo("pay", &self.effects))
+    }
+
+    /// The process that is suspended: its clocks are the test's.
+    fn suspended(&self) -> Agent {
+        let clock = Arc::clone(&self.own);
+        self.builder().store(Arc::clone(&self.store) as Arc<dyn Store>).lease_clock(clock).build().unwrap()
+    }
+
+    /// The process that takes over.
+    fn other(&self) -> Agent {
+        self.builder().store(Arc::clone(&self.inner)).build().unwrap()
+    }
+
+    /// Time passes everywhere while the process stands still.
+    fn stand_still(&self) -> impl Fn(i64, i64) + Send + Sync + use<> {
+        let (clock, own) = (Arc::clone(&self.clock), Arc::clone(&self.own));
+        move |boot_ms, wall_ms| {
+            clock.advance_ms(LONG_MS);
+            own.advance(boot_ms, wall_ms);
+        }
+    }
+
+    fn deferring(&self, store: Arc<dyn Store>) -> Agent {
+        let clock = Arc::clone(&self.own);
+        self.builder().store(store).lease_clock(clock).with_tool_concurrency("defer_all", None).build().unwrap()
+    }
+}
+
+fn run_id() -> RunId {
+    RunId::new("r")
+}
+
+fn request() -> RunRequest {
+    RunRequest::new("go").with_run_id(run_id())
+}
+
+/// Another process takes the run over, a person says that the call did not happen, and it runs there to its end.
+async fn taken_over_and_finished(other: &Agent) {
+    let asked = other.runner().recover(&run_id()).await.unwrap();
+    assert!(asked.pending()[0].is_uncertain());
+    let done = other.resume(&asked, Decisions::new().allow("c").by("ana")).await.unwrap();
+    assert_eq!(done.status(), Status::Finished);
+}
+
+/// What the clocks of a process show after a time in which it stood still.
+const CLOCKS: [(&str, i64, i64); 4] = [
+    ("a stopped process", 40_000, 40_000),
+    ("a suspended machine whose wall clock is not set yet", 40_000, 0),
+    ("a paused virtual machine whose wall clock is set", 0, 40_000),
+    ("a wall clock that was set back", 0, -3_600_000),
+];
+
+#[tokio::test]
+async fn a_tool_does_not_start_after_another_process_took_the_run_over() {
+    for (name, boot_ms, wall_ms) in CLOCKS {
+        let world = World::new();
+        let (agent, other) = (world.suspended(), world.other());
+        let stand_still = Arc::new(world.stand_still());
+        agent.runner().at_failpoints(Arc::new(move |here| {
+            let (other, stand_still) = (other.clone(), Arc::clone(&stand_still));
+            Box::pin(async move {
+                if here == Failpoint::AfterIntent {
+                    stand_still(boot_ms, wall_ms);
+                    taken_over_and_finished(&other).await;
+                }
+            })
+        }));
+        let error = agent.chat(request()).await.unwrap_err();
+        assert_eq!((error.code(), world.effects.count()), (Code::LeaseLost, 1), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_starts_after_a_long_stop_when_nobody_took_the_run() {
+    for (name, boot_ms, wall_ms) in CLOCKS {
+        let world = World::new();
+        let agent = world.suspended();
+        let stand_still = world.stand_still();
+        agent.runner().at_failpoints(Arc::new(move |here| {
+            if here == Failpoint::AfterIntent {
+                stand_still(boot_ms, wall_ms);
+            }
+            Box::pin(async {})
+        }));
+        let done = agent.chat(request()).await.unwrap();
+        assert_eq!((done.status(), world.effects.count()), (Status::Finished, 1), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_does_not_start_when_the_acknowledgement_of_its_intent_comes_after_a_takeover() {
+    for then in [Then::Answer, Then::LoseAnswer] {
+        let world = World::new();
+        let (agent, other, stand_still) = (world.suspended(), world.other(), world.stand_still());
+        // The first commit starts the run, the second has the reply and the intent.
+        let happens = async move {
+            stand_still(40_000, 40_000);
+            taken_over_and_finished(&other).await;
+        };
+        world.store.once((At::AfterCommit, 1), happens, then);
+        let error = agent.chat(request()).await.unwrap_err();
+        assert_eq!((error.code(), world.effects.count()), (Code::LeaseLost, 1), "{then:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_intent_whose_acknowledgement_was_lost_starts_once_when_nobody_took_the_run() {
+    let world = World::new();
+    world.store.once((At::AfterCommit, 1), async {}, Then::LoseAnswer);
+    let done = world.suspended().chat(request()).await.unwrap();
+    assert_eq!((done.status(), world.effects.count()), (Status::Finished, 1));
+}
+
+#[tokio::test]
+async fn a_tool_does_not_start_after_a_takeover_by_the_same_process() {
+    let world = World::new();
+    let agent = world.suspended();
+    let (again, stand_still) = (agent.clone(), world.stand_still());
+    let taking_over = async move {
+        stand_still(40_000, 40_000);
+        taken_over_and_finished(&again).await;
+    };
+    world.store.once((At::AfterCommit, 1), taking_over, Then::Answer);
+    assert_eq!(agent.chat(request()).await.unwrap_err().code(), Code::LeaseLost);
+    assert_eq!(world.effects.count(), 1);
+}
+
+/// The result of a tool that ran before its process lost the run is shown to the person who is asked.
+#[tokio::test]
+async fn a_result_that_comes_after_a_takeover_is_evidence() {
+    let world = World::new();
+    let (agent, other, stand_still) = (world.suspended(), world.other(), world.stand_still());
+    let (taken, is_taken) = tokio::sync::oneshot::channel();
+    let happens = async move {
+        stand_still(40_000, 40_000);
+        let asked = other.runner().recover(&run_id()).await.unwrap();
+        assert!(asked.pending()[0].is_uncertain());
+        let _ = taken.send(other);
+    };
+    // The third commit has the result.
+    world.store.once((At::BeforeCommit, 2), happens, Then::Answer);
+    assert_eq!(agent.chat(request()).await.unwrap_err().code(), Code::LeaseLost);
+    let other = is_taken.await.unwrap();
+    let has_evidence =
+        |result: &RunResult| result.pending()[0].doubt.as_ref().is_some_and(|doubt| !doubt.evidence.is_empty());
+    let asked = until(&other, &run_id(), has_evidence).await;
+    let doubt = asked.pending()[0].doubt.clone().unwrap();
+    assert_eq!((doubt.evidence.len(), doubt.evidence[0].result.text().as_str()), (1, "{}"));
+    assert_eq!(world.effects.count(), 1);
+}
+
+/// Leases the one task as a worker of any language would.
+async fn lease(store: &dyn Store, lease_ms: u64) -> LeasedTask {
+    let tools = vec![(Arc::from(""), ToolName::new("pay"))];
+    let request = LeaseRequest { worker: "hand".into(), tools, tenant: None, limit: 10, lease_ms };
+    store.lease(&request).await.unwrap().remove(0)
+}
+
+async fn task(store: &dyn Store) -> Option<TaskHead> {
+    store.tasks(&Default::default()).await.unwrap().tasks.into_iter().next()
+}
+
+/// Looks after the store until the run waits for a person or is over.
+async fn keep_until_settled(agent: &Agent) {
+    let stop = CancellationToken::new();
+    let keeper = tokio::spawn(Keeper::new(agent.runner()).poll(Duration::from_millis(10)).run(stop.clone()));
+    let is_settled =
+        |result: &RunResult| matches!(result.status(), Status::AwaitingToolConfirmation | Status::Finished);
+    until(agent, &run_id(), is_settled).await;
+    stop.cancel();
+    keeper.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_worker_that_learns_late_of_its_lease_starts_nothing() {
+    let world = World::new();
+    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    let other = world.deferring(Arc::clone(&world.inner));
+    agent.chat(request()).await.unwrap();
+    let (stand_still, stop) = (world.stand_still(), CancellationToken::new());
+    let (ended, is_ended) = tokio::sync::oneshot::channel();
+    let happens = async move {
+        stand_still(40_000, 40_000);
+        keep_until_settled(&other).await;
+        let asked = other.runner().result(&run_id()).await.unwrap();
+        assert!(asked.pending()[0].is_uncertain());
+        let _ = ended.send(());
+    };
+    world.store.once((At::AfterLease, 0), happens, Then::Answer);
+    let worker = Worker::new(agent.runner()).poll(Duration::from_millis(10)).run(stop.clone());
+    let worker = tokio::spawn(worker);
+    is_ended.await.unwrap();
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+    assert_eq!(world.effects.count(), 0);
+}
+
+/// The keeper has read that a lease lapsed. Before it says so, the worker completes or sends a heartbeat: that wins.
+#[tokio::test]
+async fn a_result_or_a_heartbeat_that_comes_before_the_doubt_wins() {
+    for completes in [true, false] {
+        let world = World::new();
+        let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+        agent.chat(request()).await.unwrap();
+        let leased = lease(&*world.inner, 1_000).await;
+        world.clock.advance_ms(1_001);
+        let holder = TaskHolder::of(&leased, &Arc::from("hand"));
+        let (inner, queue) = (Arc::clone(&world.inner), world.deferring(Arc::clone(&world.inner)).runner().queue());
+        let happens = async move {
+            if completes {
+                queue.complete(&holder, ToolResult::success("paid")).await.unwrap();
+            } else {
+                inner.heartbeat(std::slice::from_ref(&holder.lease), 60_000).await.unwrap();
+            }
+        };
+        world.store.once((At::BeforeCommit, 0), happens, Then::Answer);
+        let stop = CancellationToken::new();
+        let keeper = Keeper::new(agent.runner()).poll(Duration::from_millis(10)).run(stop.clone());
+        let keeper = tokio::spawn(keeper);
+        if completes {
+            let done = until(&agent, &run_id(), |result| result.status() == Status::Finished).await;
+            assert!(done.messages().iter().any(|message| message.text() == "paid"));
+        } else {
+            // Once the keeper has tried and looked again, nothing has changed.
+            let looked_again = async {
+                let mut runs = world.inner.watch(holdpoint::store::Topic::Runs);
+                let _ = tokio::time::timeout(Duration::from_millis(200), runs.changed()).await;
+            };
+            looked_again.await;
+            let state = task(&*world.inner).await.unwrap().state;
+            assert!(matches!(state, TaskState::Leased { .. }), "{state:?}");
+            let result = agent.runner().result(&run_id()).await.unwrap();
+            assert_eq!(result.status(), Status::AwaitingToolResults);
+        }
+        stop.cancel();
+        keeper.await.unwrap();
+    }
+}
+
+/// The acknowledgement of a result was lost, and the run has collected it: sent again, it is acknowledged.
+#[tokio::test]
+async fn a_result_that_the_run_has_collected_is_acknowledged_again() {
+    let world = World::new();
+    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    agent.chat(request()).await.unwrap();
+    let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
+    let other = world.deferring(Arc::clone(&world.inner));
+    let happens = async move { keep_until_settled(&other).await };
+    world.store.once((At::AfterDeliver, 0), happens, Then::LoseAnswer);
+    agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
+    agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
+    let done = agent.runner().result(&run_id()).await.unwrap();
+    assert_eq!(done.status(), Status::Finished);
+    assert!(done.messages().iter().any(|message| message.text() == "paid"));
+}
+
+/// The result never reached the store, and the lease lapsed meanwhile: the worker is told so, and the person who is asked
+/// sees the result.
+#[tokio::test]
+async fn a_result_that_comes_after_the_doubt_is_evidence_and_not_acknowledged() {
+    let world = World::new();
+    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    agent.chat(request()).await.unwrap();
+    let holder = TaskHolder::of(&lease(&*world.inner, 1_000).await, &Arc::from("hand"));
+    let (other, clock) = (world.deferring(Arc::clone(&world.inner)), Arc::clone(&world.clock));
+    let happens = async move {
+        clock.advance_ms(1_001);
+        keep_until_settled(&other).await;
+    };
+    world.store.once((At::BeforeDeliver, 0), happens, Then::LoseAnswer);
+    let error = agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap_err();
+    assert_eq!(error.code(), Code::LeaseLost);
+    let asked = agent.runner().result(&run_id()).await.unwrap();
+    let doubt = asked.pending()[0].doubt.clone().unwrap();
+    assert_eq!((doubt.evidence.len(), doubt.evidence[0].result.text().as_str()), (1, "paid"));
+}
+
+/// A process died, and then the store's clock was set back by an hour. Its run goes on once another process has seen the
+/// lease unchanged for its own length, and not before.
+#[tokio::test]
+async fn a_dead_process_keeps_its_run_no_longer_than_a_lease_after_the_clock_was_set_back() {
+    let world = World::new();
+    let agent = world.suspended();
+    let reached = Arc::new(tokio::sync::Notify::new());
+    let here = Arc::clone(&reached);
+    agent.runner().at_failpoints(Arc::new(move |_| {
+        here.notify_one();
+        Box::pin(std::future::pending())
+    }));
+    let process = tokio::spawn(async move { agent.chat(request()).await });
+    reached.notified().await;
+    process.abort();
+    world.clock.set_back_ms(3_600_000);
+
+    let observer = Arc::new(ManualLeaseClock::new(ClockReading { boot_us: 0, wall_us: 0 }));
+    let looks = Arc::new(Counting { inner: Arc::clone(&world.inner), looks: Counter::default() });
+    let other = world.builder().store(Arc::clone(&looks) as Arc<dyn Store>).lease_clock(Arc::clone(&observer) as _);
+    let other = other.build().unwrap();
+    let stop = CancellationToken::new();
+    let keeper = tokio::spawn(Keeper::new(other.runner()).poll(Duration::from_millis(5)).run(stop.clone()));
+    looks.looks.reached(3).await;
+    observer.advance(29_000, 0);
+    let so_far = looks.looks.count();
+    looks.looks.reached(so_far + 3).await;
+    assert_eq!(other.runner().result(&run_id()).await.unwrap().status(), Status::Running);
+    observer.advance(1_000, 0);
+    let asked = until(&other, &run_id(), |result| result.status() == Status::AwaitingToolConfirmation).await;
+    assert!(asked.pending()[0].is_uncertain());
+    assert_eq!(world.effects.count(), 0);
+    stop.cancel();
+    keeper.await.unwrap();
+}
+
+/// Counts how often somebody looks for overlong leases.
+struct Counting {
+    inner: Arc<dyn Store>,
+    looks: Counter,
+}
+
+#[async_trait::async_trait]
+impl StoreLayer for Counting {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        let found = self.inner.overlong_leases(agents, limit).await;
+        self.looks.add();
+        found
+    }
+}
