@@ -95,6 +95,15 @@ impl Opening {
         }
     }
 
+    /// The run for which an application supplies results.
+    pub(crate) fn supplies(&self) -> Option<RunId> {
+        match self {
+            Opening::Deliver(given) => given.0.run_id(),
+            Opening::Left(inner) => inner.supplies(),
+            Opening::Run(_) | Opening::Decide(_) | Opening::Known(..) | Opening::Queue(_) | Opening::Fold(_) => None,
+        }
+    }
+
     /// Whether it starts a run.
     pub(crate) fn starts(&self) -> bool {
         match self {
@@ -109,15 +118,24 @@ impl Opening {
         match self {
             Opening::Run(request) => prepare_run(parts, request),
             Opening::Known(id, input) => {
-                let guards = if matches!(input, Input::Elapsed) { Guards::waiting() } else { Guards::none() };
-                Ok(known(load_run(parts, id).await?, input.clone(), guards))
+                let run = load_run(parts, id).await?;
+                Ok(match input {
+                    Input::Elapsed => known(run, input.clone(), Guards::others(TaskGuard::Waiting)),
+                    // Results that workers brought are recorded before the rest is cancelled.
+                    Input::Cancelled(_) if run.pause_reason().is_some() && run.tally().deferred > 0 => {
+                        let mut resume = collected(parts, run).await?;
+                        resume.inputs.push(input.clone());
+                        resume
+                    }
+                    _ => known(run, input.clone(), Guards::none()),
+                })
             }
             Opening::Queue(given) => {
                 let QueueFinding { run, input, guards, then } = &**given;
                 let resume = known(load_run(parts, run).await?, input.clone(), guards.clone());
                 Ok(Resume { then: *then, ..resume })
             }
-            Opening::Fold(id) => fold(parts, id).await,
+            Opening::Fold(id) => collected(parts, load_run(parts, id).await?).await,
             Opening::Left(inner) => {
                 let resume = Box::pin(inner.prepare(parts)).await?;
                 Ok(Resume { then: Then::Leave, ..resume })
@@ -134,7 +152,9 @@ impl Opening {
                 let found = find(parts, from).await?;
                 let context = found.context.merged(&results.context).by(found.run_actor());
                 let delivered = delivered(&found, results)?;
-                Ok(found.into_resume(context, Input::Delivered(Box::new(delivered))))
+                let resume = found.into_resume(context, Input::Delivered(Box::new(delivered)));
+                // A result that a worker brought was acknowledged: no other one takes its place.
+                Ok(Resume { guards: Guards::others(TaskGuard::NoResult), ..resume })
             }
         }
     }
@@ -163,11 +183,10 @@ fn known(run: Run, input: Input, guards: Guards) -> Resume {
 
 /// Takes all results that workers delivered for this run, in one commit. Each is taken only if its lease is still the
 /// one under which it was delivered.
-async fn fold(parts: &Parts, id: &RunId) -> Result<Resume, Error> {
-    let run = load_run(parts, id).await?;
+async fn collected(parts: &Parts, run: Run) -> Result<Resume, Error> {
     let mut guards = Guards::none();
     let mut tasks = Vec::new();
-    for delivered in parts.store.delivered(id).await? {
+    for delivered in parts.store.delivered(run.id()).await? {
         let DeliveredTask { task, result } = delivered;
         let Some(lease) = task.lease() else { continue };
         guards.of.push(((lease.turn, lease.call), TaskGuard::Delivered(lease.fence)));

@@ -259,10 +259,25 @@ impl Runner {
                     return Err(Rejection::RunExists.into());
                 }
                 Err(Interrupted::Overtaken) => {}
+                // A worker completed one of these calls first: its result was acknowledged and counts.
+                Err(Interrupted::Failed(Error::Rejected(Rejection::LeaseLost)))
+                    if let Some(run) = opening.supplies() =>
+                {
+                    self.collect(&run).await?;
+                }
                 Err(Interrupted::Failed(error)) => return Err(error),
             }
         }
         Err(Error::TakenOver)
+    }
+
+    /// Takes the results that workers brought for a run into its log.
+    async fn collect(&self, run: &RunId) -> Result<(), Error> {
+        match self.try_open(&Opening::Fold(run.clone()).left(), None).await {
+            // What came between is seen by the caller's next try.
+            Ok(_) | Err(Interrupted::Overtaken | Interrupted::Failed(Error::Rejected(_))) => Ok(()),
+            Err(Interrupted::Failed(error)) => Err(error),
+        }
     }
 
     async fn try_open(&self, opening: &Opening, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {

@@ -80,7 +80,8 @@ async fn a_read_only_server_is_read_only() {
     let store = PostgresStore::open(scratch.url()).await.unwrap();
     drop(store);
     let url = format!("{}?options[default_transaction_read_only]=on", scratch.url());
-    let store = PostgresStore::open(&url).await.unwrap();
+    let options = Options { outage_ms: 100, ..Options::default() };
+    let store = PostgresStore::open_with(&url, options).await.unwrap();
     let error = store.commit(&RunId::new("run"), Revision(0), step("one")).await.unwrap_err();
     assert_eq!(error.code().as_str(), "store_read_only");
 }

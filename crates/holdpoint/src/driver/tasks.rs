@@ -30,9 +30,9 @@ impl Guards {
         Self { of: vec![(place, guard)], ..Self::none() }
     }
 
-    /// Only tasks that nobody has are closed.
-    pub(crate) fn waiting() -> Self {
-        Self { of: Vec::new(), others: TaskGuard::Waiting }
+    /// Tasks are closed only if this holds for each.
+    pub(crate) fn others(others: TaskGuard) -> Self {
+        Self { of: Vec::new(), others }
     }
 }
 

@@ -14,7 +14,7 @@ use holdpoint::store::{
     StoreError, StoreLayer, TaskHead, TaskState,
 };
 use holdpoint::{
-    Agent, AgentBuilder, Code, Decisions, Failpoint, Keeper, RunId, RunRequest, RunResult, Status, TaskHolder,
+    Agent, AgentBuilder, Code, Decisions, Failpoint, Keeper, Results, RunId, RunRequest, RunResult, Status, TaskHolder,
     ToolResult, Worker,
 };
 use holdpoint_core::{ClockReading, ToolName};
@@ -383,5 +383,29 @@ impl StoreLayer for Counting {
         let found = self.inner.overlong_leases(agents, limit).await;
         self.looks.add();
         found
+    }
+}
+
+/// A worker's result was acknowledged and waits for the run. Then the application supplies one, or cancels the run: the
+/// worker's result is the one that is recorded.
+#[tokio::test]
+async fn an_acknowledged_result_survives_a_supplied_one_and_a_cancellation() {
+    for cancels in [false, true] {
+        let world = World::new();
+        let agent = world.deferring(Arc::clone(&world.inner));
+        let paused = agent.chat(request()).await.unwrap();
+        let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
+        agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
+        let result = if cancels {
+            agent.runner().cancel(&run_id(), holdpoint::Actor::default()).await.unwrap();
+            agent.runner().result(&run_id()).await.unwrap()
+        } else {
+            let other = Results::new().result("c", ToolResult::success("something else"));
+            let error = agent.resume_with_tool_results(&paused, other).await.unwrap_err();
+            assert_eq!(error.code(), Code::StaleContinuation);
+            agent.runner().result(&run_id()).await.unwrap()
+        };
+        let record = &result.records()[0];
+        assert_eq!((record.progress.as_str(), record.attempts.0), ("succeeded", 1), "cancelled: {cancels}");
     }
 }
