@@ -37,7 +37,7 @@ pub use run::{
 };
 pub use session::{SessionPage, SessionView};
 pub use task::{
-    CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, TaskPage,
-    TaskStateName, TaskView, WorkerList, WorkerView,
+    CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, RequeueBody,
+    TaskPage, TaskStateName, TaskView, WorkerList, WorkerView,
 };
 pub use time::moment;

@@ -67,6 +67,14 @@ pub struct HeartbeatAnswer {
     pub lease_ms: u64,
 }
 
+/// Puts a dead task back into the queue.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequeueBody {
+    /// The digest of the question about it, as the list of dead tasks has it.
+    pub digest: String,
+}
+
 /// Delivers a result: exactly one of `text`, `json`, `content` and `error`.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -143,6 +151,9 @@ pub struct TaskView {
     pub deadline: Option<String>,
     /// When it was opened.
     pub created_at: String,
+    /// Of a dead one: the digest of the question about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 /// One page of tasks.

@@ -173,7 +173,10 @@ async fn converse(args: &RunArgs, agent: &Agent, (request, actor): (RunRequest, 
 
 /// Whether everything that waits has this person's approval.
 fn already_approved(paused: &RunResult, actor: &Actor) -> bool {
-    paused.pending_confirmations().iter().all(|question| question.approvals.iter().any(|by| by.id == actor.id))
+    paused
+        .pending_confirmations()
+        .iter()
+        .all(|question| question.answers.iter().any(|answer| answer.actor.id == actor.id))
 }
 
 async fn followed(mut stream: RunStream, screen: &mut Screen) -> Result<RunResult, Error> {

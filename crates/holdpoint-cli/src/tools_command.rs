@@ -17,7 +17,7 @@ use crate::{columns, problem, visible};
 
 /// List the tools of the configured agents, and what the policy says about each.
 ///
-/// That is: where each comes from, the digest of its schema, whether it may be repeated in doubt, and which rules are about
+/// That is: where each comes from, the digest of its definition, whether it may be repeated in doubt, and which rules are about
 /// it. MCP servers are started or reached for it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -38,7 +38,7 @@ Examples:
   holdpoint tools --config holdpoint.toml --agent support
   holdpoint tools --json | jq 'select(.policy == [])'";
 
-/// How much of a schema's digest a line shows.
+/// How much of a definition's digest a line shows.
 const DIGEST_CHARS: usize = 12;
 
 /// 0 when they are listed, 2 when the configuration cannot be used.
@@ -68,19 +68,19 @@ pub(crate) async fn run(args: ToolsArgs) -> ExitCode {
     }
     let rows: Vec<Vec<String>> =
         chosen.iter().flat_map(|ready| ready.tools.iter().map(|tool| row(ready, tool))).collect();
-    let _ = write!(out, "{}", columns::aligned(&["AGENT", "TOOL", "SOURCE", "REPEAT", "SCHEMA", "POLICY"], &rows));
+    let _ = write!(out, "{}", columns::aligned(&["AGENT", "TOOL", "SOURCE", "REPEAT", "DEFINITION", "POLICY"], &rows));
     ExitCode::SUCCESS
 }
 
 fn row(ready: &Ready, tool: &ToolDefinition) -> Vec<String> {
-    let schema: String = schema_id(tool).chars().take(DIGEST_CHARS).collect();
+    let definition: String = definition_id(tool).chars().take(DIGEST_CHARS).collect();
     let policy = policy(ready.rules.as_deref(), tool);
     vec![
         ready.name.clone(),
         visible::line(tool.name.as_str()),
         visible::line(&tool.metadata.source),
         repeat(tool.metadata.repeat).to_owned(),
-        schema,
+        definition,
         if policy.is_empty() { "denied: no rule".to_owned() } else { policy.join(", ") },
     ]
 }
@@ -94,14 +94,14 @@ fn shown(ready: &Ready, tool: &ToolDefinition) -> Value {
         "repeat": repeat(tool.metadata.repeat),
         "parallelizable": tool.metadata.parallelizable,
         "timeout_ms": tool.metadata.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
-        "schema_id": schema_id(tool),
+        "definition": definition_id(tool),
         "parameters": &*tool.parameters,
         "policy": policy(ready.rules.as_deref(), tool),
     })
 }
 
-fn schema_id(tool: &ToolDefinition) -> String {
-    tool.facts().schema.map(|schema| schema.to_string()).unwrap_or_default()
+fn definition_id(tool: &ToolDefinition) -> String {
+    tool.facts().definition.map(|definition| definition.to_string()).unwrap_or_default()
 }
 
 fn repeat(repeat: Repeat) -> &'static str {

@@ -47,7 +47,7 @@ pub struct Entry {
     pub stage: Option<Stage>,
     /// What a policy or a person said.
     pub said: Option<Said>,
-    /// What the policy said about the arguments that a person edited.
+    /// What the policy said when a person answered.
     pub policy: Option<Said>,
     /// The rule that gave a decision.
     pub rule: Option<Arc<str>>,
@@ -59,8 +59,10 @@ pub struct Entry {
     pub grant: Option<GrantId>,
     /// Why, in the words of the rule or the person.
     pub reason: Option<Arc<str>>,
-    /// Of what a person answered about, where it is known.
+    /// The digest of the question that a person answered; of a grant, that of the arguments.
     pub digest: Option<Digest>,
+    /// The digest of the arguments that a person answered about.
+    pub arguments_digest: Option<Digest>,
     /// Of what a person made of it.
     pub edited_digest: Option<Digest>,
     /// Which attempt.

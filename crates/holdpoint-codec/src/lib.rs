@@ -8,17 +8,18 @@ pub mod audit;
 mod canonical;
 mod context;
 pub mod continuation;
+mod definition;
 mod error;
 mod event;
 mod grant;
 mod message;
 mod pending;
 mod question;
+mod question_digest;
 mod read;
 pub mod receipt;
 mod render;
 mod result;
-mod schema;
 mod shown;
 mod signing;
 pub mod tasks;
@@ -29,6 +30,7 @@ pub use arguments::{
 };
 pub use canonical::{JsonProblem, canonical_json, canonical_value};
 pub use context::Context;
+pub use definition::{Definition, definition_id};
 pub use error::{CodecError, Document, SignatureProblem};
 pub use event::{decode_event, encode_event};
 pub use grant::{RememberRequest, decode_grant, encode_grant, grant_to_json};
@@ -37,11 +39,11 @@ pub use pending::{Pending, pending};
 pub use question::{
     QuestionNote, StoredQuestion, decode_question, decode_question_note, encode_question, encode_question_note,
 };
+pub use question_digest::{new_run, question_digest};
 pub use render::{Narrator, render_event};
 pub use result::{
     result_from_json, result_from_short, result_from_short_text, result_from_text, result_to_json, result_to_text,
 };
-pub use schema::schema_id;
 pub use shown::Shown;
 pub use signing::{LoadOptions, Migrate, SigningKey, Trust, Unsigned};
 

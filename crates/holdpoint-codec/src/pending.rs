@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, Doubt, Evidence, FourEyes,
-    IdempotencyKey, Outcome, PauseReason, RequestedName, Run, RunId, Source, Terms, Timestamp, ToolName, ToolResult,
-    Turn,
+    IdempotencyKey, Outcome, PauseReason, Question, QuestionAnswer, QuestionKind, RequestedName, Run, RunId, Source,
+    Stated, Terms, Timestamp, ToolName, ToolResult, Turn,
 };
 use serde_json::{Value, json};
 
 use crate::Shown;
 use crate::arguments::{arguments_summary, idempotency_key};
+use crate::question_digest;
 use crate::result::result_shown;
-use crate::wire::{Moment, PendingWire, to_value};
+use crate::wire::{Moment, PendingWire, ShownAnswer, to_value};
 
 /// One call that a pause waits for.
 #[derive(Clone, Debug)]
@@ -40,10 +41,14 @@ pub struct Pending {
     pub quorum: u32,
     /// Whether the one who started the run may answer.
     pub four_eyes: FourEyes,
-    /// Whether it was asked before, about the same arguments of a tool that has changed since.
+    /// What is asked, if a person is.
+    pub kind: Option<QuestionKind>,
+    /// What an answer must name: the digest of the question. For a call that waits for its result, that of its arguments.
+    pub digest: Digest,
+    /// Whether another question about the call was asked before.
     pub again: bool,
-    /// Those who approved so far.
-    pub approvals: Vec<Actor>,
+    /// Answers short of the quorum, in order.
+    pub answers: Vec<QuestionAnswer>,
     /// Past this moment it is too late for the answer or the result.
     pub deadline: Option<Timestamp>,
     /// What is known of the call, if nobody knows whether it took effect.
@@ -57,9 +62,15 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Covers the tool and the arguments: what an answer is bound to.
-    pub fn digest(&self) -> Digest {
+    /// Covers the tool's name and the arguments: what receipts, grants and idempotency keys are bound to.
+    pub fn arguments_digest(&self) -> Digest {
         self.arguments.digest()
+    }
+
+    /// Those who approved so far, in order.
+    pub fn approvals(&self) -> impl Iterator<Item = &Actor> {
+        let approved = self.answers.iter().filter(|answer| matches!(answer.stated, Stated::Approve));
+        approved.map(|answer| &answer.actor)
     }
 
     /// Whether this person may answer the question about a run that somebody started.
@@ -83,12 +94,25 @@ impl Pending {
             let evidence: Vec<Shown> = doubt.evidence.iter().map(evidence_shown).collect();
             shown.set("doubt", &Shown::of(&known).with("evidence", &evidence));
         }
+        // So that the next person can say the same.
+        if shown.take("answers").is_some() {
+            let answers: Vec<Shown> = self.answers.iter().map(answer_shown).collect();
+            shown.set("answers", &answers);
+        }
         shown
     }
 
     /// [`Pending::shown`] as a value. An integer of more than 64 bits is only near to what it was.
     pub fn to_json(&self) -> Value {
         self.shown().to_value()
+    }
+}
+
+fn answer_shown(answer: &QuestionAnswer) -> Shown {
+    let shown = Shown::of(&ShownAnswer::of(answer));
+    match &answer.stated {
+        Stated::Approve => shown,
+        Stated::Supply(result) | Stated::Happened(result) => shown.with("result", &result_shown(result)),
     }
 }
 
@@ -178,8 +202,12 @@ impl<'a> TurnCalls<'a> {
             approvers: question.map(|question| question.terms.approvers.clone()).unwrap_or_default(),
             quorum: question.map_or(1, |question| question.terms.quorum),
             four_eyes: question.map(|question| question.terms.four_eyes).unwrap_or_default(),
-            again: question.is_some_and(|question| question.again),
-            approvals: question.map(|question| question.approvals.clone()).unwrap_or_default(),
+            kind: question.map(Question::kind),
+            digest: call
+                .question_facts(self.run, self.turn, index)
+                .map_or(arguments.digest(), |facts| question_digest(&facts)),
+            again: question.is_some_and(|question| question.number > 1),
+            answers: question.map(|question| question.answers.clone()).unwrap_or_default(),
             deadline: call.deadline(),
             doubt: question.and_then(|question| question.doubt.clone()),
             tool_source: Arc::clone(&facts.source),

@@ -18,12 +18,12 @@ mod settings;
 mod snapshot;
 
 pub(crate) use call::{CallStateWire, OpeningWire, RecordWire, UsageWire};
-pub(crate) use decision::{ActorWire, AnswerWire, DecisionWire};
+pub(crate) use decision::{ActorWire, AnswerWire, DecisionWire, TermsWire};
 pub(crate) use doubt::{DoubtWire, GivenWire};
 pub(crate) use grant::{GrantWire, ToolWire};
 pub(crate) use message::MessageWire;
 pub(crate) use names::{Awaited, Name};
-pub(crate) use pending::{PendingWire, nullable};
+pub(crate) use pending::{PendingWire, ShownAnswer, nullable};
 pub(crate) use result::{BlockWire, ResultWire, SettlementWire, kind_core};
 pub(crate) use scalar::{DigestText, Json, Members, Moment, Text};
 pub(crate) use settings::SettingsWire;

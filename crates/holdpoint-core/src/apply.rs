@@ -7,8 +7,8 @@ use crate::texts;
 use crate::{
     Actor, Answer, Arguments, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code,
     Completeness, Decision, Doubt, DoubtCause, Event, Evidence, Failure, Given, Ground, Message, MessageCompleted,
-    Outcome, Phase, Question, ResultOrder, Run, RunStarted, Settlement, Source, Stage, StopReason, Tally, Terms,
-    Timestamp, ToolFacts, ToolMessage, ToolResult, Turn, Work,
+    Outcome, Phase, Question, QuestionAnswer, QuestionKind, ResultOrder, Run, RunStarted, Settlement, Source, Stage,
+    Stated, StopReason, Tally, Terms, Timestamp, ToolFacts, ToolMessage, ToolResult, Turn, Work,
 };
 
 impl Run {
@@ -23,10 +23,12 @@ impl Run {
             Event::CallDecided { call, stage: Stage::Policy, decision, at, .. } => {
                 self.apply_policy(*call, decision, *at);
             }
-            Event::CallDecided { call, stage: Stage::Recheck, decision, .. } => self.apply_recheck(*call, decision),
+            Event::CallDecided { call, stage: Stage::Recheck, decision, at, .. } => {
+                self.apply_recheck(*call, decision, *at);
+            }
             Event::CallAnswered(answered) => self.apply_answered(answered),
             Event::GrantGiven { .. } => self.grants = self.grants.saturating_add(1),
-            Event::GrantUsed { call, actor, .. } => self.change(*call, |call| approve_standing(call, actor)),
+            Event::GrantUsed { call, actor, at, .. } => self.change(*call, |call| approve_standing(call, actor, *at)),
             // Whoever keeps grants knows; the log remembers who did it.
             Event::GrantRevoked { .. } => {}
             Event::ToolChanged { call, tool } => self.apply_tool_changed(*call, tool),
@@ -110,6 +112,8 @@ impl Run {
                 state: opening.state(),
                 attempts: Attempt(0),
                 asked: Asked::No,
+                questions: 0,
+                answered: None,
                 deferred: false,
                 terms: Terms::default(),
                 policy: None,
@@ -131,16 +135,7 @@ impl Run {
         self.change(call, |call| call.policy = decision.ground().policy.clone());
         match decision {
             Decision::Allow(_) => self.change(call, |call| call.state = CallState::Ready),
-            Decision::Confirm(ground, terms) => {
-                let mut question = ask(ground, terms, at);
-                self.change(call, |call| {
-                    question.again = call.asked != Asked::No;
-                    call.approvals.clear();
-                    call.asked = Asked::Yes;
-                    call.terms = question.terms.clone();
-                    call.state = CallState::AwaitingApproval(question);
-                });
-            }
+            Decision::Confirm(ground, terms) => self.change(call, |call| ask(call, ground, terms, at)),
             Decision::Deny(ground) => {
                 let text = texts::denied_text(ground.reason.as_deref());
                 self.settle(call, unexecuted(Outcome::Denied, text));
@@ -148,55 +143,87 @@ impl Run {
         }
     }
 
-    fn apply_recheck(&mut self, call: CallIndex, decision: &Decision) {
+    /// A policy that was asked again denied the call, or wants people to say more than they said.
+    fn apply_recheck(&mut self, call: CallIndex, decision: &Decision, at: Timestamp) {
         match decision {
-            Decision::Deny(ground) => {
-                let text = texts::revoked_text(ground.reason.as_deref());
-                let revoked = unexecuted(Outcome::Denied, text);
-                self.settle(call, Settlement { code: Some(Code::PolicyRevoked), ..revoked });
-            }
-            // Only new denials count, so the core never records another word of a recheck.
-            Decision::Allow(_) | Decision::Confirm(..) => {}
+            Decision::Deny(ground) => self.revoke(call, ground),
+            Decision::Confirm(ground, terms) => self.change(call, |call| {
+                call.policy = ground.policy.clone();
+                call.rechecked = false;
+                call.deferred = false;
+                ask(call, ground, terms, at);
+            }),
+            // The call starts, so the core never records it.
+            Decision::Allow(_) => {}
         }
+    }
+
+    fn revoke(&mut self, call: CallIndex, ground: &Ground) {
+        let text = texts::revoked_text(ground.reason.as_deref());
+        let revoked = unexecuted(Outcome::Denied, text);
+        self.settle(call, Settlement { code: Some(Code::PolicyRevoked), ..revoked });
     }
 
     fn apply_answered(&mut self, answered: &CallAnswered) {
         let index = answered.call;
-        if self.apply_given(index, &answered.answer) {
-            return;
-        }
+        let question = self.question_digest(index);
+        self.change(index, |call| call.answered = question);
         match &answered.answer {
-            Answer::Approve => self.change(index, |call| approve(call, &answered.actor)),
             Answer::ApproveEdited(arguments) => self.apply_edited(answered, arguments),
             Answer::Refuse { reason } => {
-                let text = match self.calls.get(index.as_usize()).map(|call| (call.is_uncertain(), call.asks())) {
-                    Some((_, Some(_))) => texts::declined_text,
-                    Some((true, None)) => texts::given_up_text,
-                    Some((false, None)) | None => texts::refused_text,
+                let text = match self.call(index).and_then(Call::question).map(Question::kind) {
+                    Some(QuestionKind::Input) => texts::declined_text,
+                    Some(QuestionKind::Doubt) => texts::given_up_text,
+                    Some(QuestionKind::Permission) | None => texts::refused_text,
                 };
                 self.settle(index, unexecuted(Outcome::Refused, text(reason.as_deref())));
             }
-            Answer::Supply(result) | Answer::Happened(result) => {
-                let (outcome, code) = Outcome::of_result(result);
-                let result = Arc::clone(result);
+            Answer::Approve => self.apply_stated(answered, Stated::Approve),
+            Answer::Supply(result) => self.apply_stated(answered, Stated::Supply(Arc::clone(result))),
+            Answer::Happened(result) => self.apply_stated(answered, Stated::Happened(Arc::clone(result))),
+        }
+    }
+
+    /// One more person says something that as many people as must have to say alike.
+    fn apply_stated(&mut self, answered: &CallAnswered, stated: Stated) {
+        let index = answered.call;
+        match &answered.decision {
+            Some(Decision::Deny(ground)) => return self.revoke(index, ground),
+            Some(Decision::Confirm(ground, terms)) if self.is_stricter(index, terms) => {
+                return self.change(index, |call| ask_on_other_terms(call, ground, terms, answered.at));
+            }
+            Some(Decision::Allow(_) | Decision::Confirm(..)) | None => {}
+        }
+        self.change(index, |call| {
+            count(call, answered, stated.clone());
+        });
+        let Some(question) = self.call(index).and_then(Call::question).filter(|question| question.has_quorum(&stated))
+        else {
+            return;
+        };
+        let asks = question.doubt.as_ref().and_then(|doubt| doubt.asks.clone());
+        match (stated, asks) {
+            // What people say to a tool that asked goes to the tool.
+            (Stated::Approve, Some(asks)) => self.give(index, Given { asks, answer: None }),
+            (Stated::Supply(answer), Some(asks)) => self.give(index, Given { asks, answer: Some(answer) }),
+            (Stated::Approve, None) => self.change(index, ready),
+            (Stated::Supply(result), None) | (Stated::Happened(result), _) => {
+                let (outcome, code) = Outcome::of_result(&result);
                 self.settle(index, Settlement { outcome, code, source: Some(Source::Person), result, latency_us: 0 });
             }
         }
     }
 
-    /// What a person says to a tool that asked goes to the tool.
-    fn apply_given(&mut self, index: CallIndex, answer: &Answer) -> bool {
-        let Some(asks) = self.call(index).and_then(Call::asks).map(Arc::clone) else { return false };
-        let answer = match answer {
-            Answer::Approve => None,
-            Answer::Supply(answer) => Some(Arc::clone(answer)),
-            Answer::ApproveEdited(_) | Answer::Refuse { .. } | Answer::Happened(_) => return false,
-        };
+    fn is_stricter(&self, index: CallIndex, terms: &Terms) -> bool {
+        let question = self.call(index).and_then(Call::question);
+        question.is_some_and(|question| terms.stricter_than(&question.terms))
+    }
+
+    fn give(&mut self, index: CallIndex, given: Given) {
         self.change(index, |call| {
-            call.given = Some(Arc::new(Given { asks, answer }));
+            call.given = Some(Arc::new(given));
             ready(call);
         });
-        true
     }
 
     fn apply_edited(&mut self, answered: &CallAnswered, arguments: &Arguments) {
@@ -208,12 +235,8 @@ impl Run {
                 call.policy = decision.ground().policy.clone();
             }
             // An approval counts for what it was given for, and for nothing else (I4).
-            if let CallState::AwaitingApproval(question) = &mut call.state
-                && before != Some(arguments.digest())
-                && !planted::active(Bug::EditKeepsApprovals)
-            {
-                question.approvals.clear();
-                question.standing = 0;
+            if before != Some(arguments.digest()) && !planted::active(Bug::EditKeepsApprovals) {
+                renew_question(call);
             }
         });
         match &answered.decision {
@@ -222,7 +245,7 @@ impl Run {
                 self.settle(index, unexecuted(Outcome::Denied, text));
             }
             Some(Decision::Allow(_)) => self.change(index, |call| {
-                count(call, &answered.actor);
+                count(call, answered, Stated::Approve);
                 ready(call);
             }),
             Some(Decision::Confirm(ground, terms)) => self.change(index, |call| {
@@ -234,13 +257,12 @@ impl Run {
                     let deadline = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
                     question.deadline = question.deadline.into_iter().chain(deadline).min();
                     call.terms = question.terms.clone();
-                    approve(call, &answered.actor);
+                    approve(call, answered);
                 } else {
-                    *question = ask(ground, terms, answered.at);
-                    call.terms = terms.clone();
+                    ask_on_other_terms(call, ground, terms, answered.at);
                 }
             }),
-            None => self.change(index, |call| approve(call, &answered.actor)),
+            None => self.change(index, |call| approve(call, answered)),
         }
     }
 
@@ -329,13 +351,14 @@ impl Run {
             call.rechecked = false;
             // Whoever lets it run again lets it begin anew.
             call.given = None;
+            call.questions += 1;
             call.state = CallState::AwaitingApproval(Question {
+                number: call.questions,
                 ground: Ground::reason(texts::doubt_reason(cause)),
-                terms: Terms { quorum: 1, expires_in_ms: None, ..call.terms.clone() },
+                // Who could let it run, and how many had to, hold for what became of it as well.
+                terms: Terms { expires_in_ms: None, ..call.terms.clone() },
                 deadline: None,
-                approvals: Vec::new(),
-                standing: 0,
-                again: false,
+                answers: Vec::new(),
                 doubt: Some(Doubt { started_at, cause, worker, attempt, evidence: Vec::new(), asks: asks.cloned() }),
             });
         });
@@ -434,47 +457,81 @@ impl Run {
     }
 }
 
-fn ask(ground: &Ground, terms: &Terms, at: Timestamp) -> Question {
-    Question {
+/// Asks people whether a call may run.
+fn ask(call: &mut Call, ground: &Ground, terms: &Terms, at: Timestamp) {
+    call.questions += 1;
+    call.approvals.clear();
+    call.asked = Asked::Yes;
+    call.terms = terms.clone();
+    call.state = CallState::AwaitingApproval(Question {
+        number: call.questions,
         ground: ground.clone(),
         terms: terms.clone(),
         deadline: terms.expires_in_ms.map(|ms| at.plus_ms(ms)),
-        approvals: Vec::new(),
-        standing: 0,
-        again: false,
+        answers: Vec::new(),
         doubt: None,
+    });
+}
+
+/// The open question shows something else: it is another one, and nobody has answered it.
+fn renew_question(call: &mut Call) {
+    let CallState::AwaitingApproval(question) = &mut call.state else { return };
+    call.questions += 1;
+    question.number = call.questions;
+    question.answers.clear();
+}
+
+/// Asks what is asked already on the terms that policy has by now.
+fn ask_on_other_terms(call: &mut Call, ground: &Ground, terms: &Terms, at: Timestamp) {
+    renew_question(call);
+    call.terms = terms.clone();
+    let CallState::AwaitingApproval(question) = &mut call.state else { return };
+    question.terms = terms.clone();
+    if question.doubt.is_none() {
+        question.ground = ground.clone();
+        question.deadline = terms.expires_in_ms.map(|ms| at.plus_ms(ms));
     }
 }
 
-/// What a person said before counts as their approval.
-fn approve_standing(call: &mut Call, actor: &Actor) {
-    if let CallState::AwaitingApproval(question) = &mut call.state {
-        question.standing = question.standing.saturating_add(1);
-    }
-    approve(call, actor);
+/// A grant counts as the approval of the person who gave it.
+fn approve_standing(call: &mut Call, actor: &Actor, at: Timestamp) {
+    let said = QuestionAnswer { actor: actor.clone(), stated: Stated::Approve, standing: true, at, reason: None };
+    count_one(call, said);
+    make_ready(call);
 }
 
 /// One more person approves what is shown.
-fn approve(call: &mut Call, actor: &Actor) {
-    count(call, actor);
-    let CallState::AwaitingApproval(question) = &call.state else { return };
-    if question.approvals.len() >= question.terms.quorum.max(1) as usize {
+fn approve(call: &mut Call, answered: &CallAnswered) {
+    count(call, answered, Stated::Approve);
+    make_ready(call);
+}
+
+/// The call may run once enough people approved it.
+fn make_ready(call: &mut Call) {
+    if call.question().is_some_and(|question| question.has_quorum(&Stated::Approve)) {
         ready(call);
     }
 }
 
-/// One person counts once.
-fn count(call: &mut Call, actor: &Actor) {
+fn count(call: &mut Call, answered: &CallAnswered, stated: Stated) {
+    let (actor, reason) = (answered.actor.clone(), answered.reason.clone());
+    count_one(call, QuestionAnswer { actor, stated, standing: false, at: answered.at, reason });
+}
+
+/// One person counts once: what they say now takes the place of what they, or a grant for them, said before.
+fn count_one(call: &mut Call, said: QuestionAnswer) {
     let CallState::AwaitingApproval(question) = &mut call.state else { return };
-    if question.approvals.iter().all(|before| before.id != actor.id) {
-        question.approvals.push(actor.clone());
+    match question.answers.iter_mut().find(|before| before.actor.id == said.actor.id) {
+        Some(before) => *before = said,
+        None => question.answers.push(said),
     }
 }
 
 fn ready(call: &mut Call) {
     if let CallState::AwaitingApproval(question) = &mut call.state {
-        // Whoever lets a call run that was in doubt joins those who approved it before.
-        for actor in std::mem::take(&mut question.approvals) {
+        // People who let a call run that was in doubt join those who approved it before.
+        let approved = std::mem::take(&mut question.answers).into_iter();
+        for QuestionAnswer { actor, .. } in approved.filter(|answer| matches!(answer.stated, Stated::Approve)) {
             if call.approvals.iter().all(|before| before.id != actor.id) {
                 call.approvals.push(actor);
             }

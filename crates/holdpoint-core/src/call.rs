@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Actor, Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Given, Outcome, Question, Repeat, RequestedName,
-    Source, Terms, Timestamp, ToolName, ToolResult, Turn,
+    Actor, Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Digest, Given, Outcome, Question, Repeat,
+    RequestedName, Source, Terms, Timestamp, ToolName, ToolResult, Turn,
 };
 
 /// What the registry knows of a tool that matters after a crash.
@@ -16,8 +16,9 @@ pub struct ToolFacts {
     pub repeat: Repeat,
     /// `native`, `mcp:SERVER`, `skills`, `http`, `command` or `worker`.
     pub source: Arc<str>,
-    /// Which form its arguments have: equal for equal schemas. `None` when nobody said.
-    pub schema: Option<Arc<str>>,
+    /// Stands for the whole definition: schema, description, kind, and what it runs or calls. Equal for equal definitions;
+    /// `None` when it is not known.
+    pub definition: Option<Arc<str>>,
 }
 
 /// A call of the current turn.
@@ -39,8 +40,11 @@ pub struct Call {
     pub attempts: Attempt,
     /// How people were involved.
     pub asked: Asked,
-    /// The terms of the last question whether it may run: they say who may answer again, or if its outcome is ever in
-    /// doubt.
+    /// How many questions about it were asked.
+    pub questions: u32,
+    /// The digest of the question that was answered last.
+    pub answered: Option<Digest>,
+    /// The terms of the last question whether it may run: they hold for every later question about it.
     pub terms: Terms,
     /// Which policy decided about what runs, if it can tell.
     pub policy: Option<Arc<str>>,
@@ -117,6 +121,14 @@ impl Call {
     /// The canonical arguments, if they could be understood.
     pub fn canonical(&self) -> Option<&Arguments> {
         self.arguments.canonical()
+    }
+
+    /// The terms under which people let it run. Nothing when nobody was asked.
+    pub fn approved_terms(&self) -> Option<&Terms> {
+        match self.asked {
+            Asked::No => None,
+            Asked::Yes | Asked::Approved => Some(&self.terms),
+        }
     }
 
     /// The open question, if there is one.

@@ -1,9 +1,9 @@
-//! What a policy says, what a person says, and what stands between them: the question.
+//! What a policy decides about a call, and what a person answers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{Arguments, Doubt, Timestamp, ToolResult};
+use crate::{Arguments, ToolResult};
 
 /// Why a decision was taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,16 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// The terms on which a person must be asked before a call starts. `approved` are the terms under which people let it
+    /// run; nothing when nobody was asked. Nothing when it may start.
+    pub fn asks_again(&self, approved: Option<&Terms>) -> Option<&Terms> {
+        match (self, approved) {
+            (Decision::Confirm(_, terms), None) => Some(terms),
+            (Decision::Confirm(_, terms), Some(approved)) => terms.stricter_than(approved).then_some(terms),
+            (Decision::Allow(_) | Decision::Deny(_), _) => None,
+        }
+    }
+
     /// It may run.
     pub fn allow() -> Self {
         Self::Allow(Ground::default())
@@ -105,6 +115,15 @@ impl Terms {
     pub(crate) fn asks_the_same(&self, other: &Terms) -> bool {
         self.approvers == other.approvers && self.four_eyes == other.four_eyes
     }
+
+    /// Whether answers under `other` are not enough under these: a larger quorum, four eyes, or people who could answer then
+    /// and cannot now.
+    pub fn stricter_than(&self, other: &Terms) -> bool {
+        let shuts_out =
+            !self.approvers.is_empty() && (other.approvers.is_empty() || !other.approvers.is_subset(&self.approvers));
+        let four_eyes = self.four_eyes == FourEyes::On && other.four_eyes == FourEyes::Off;
+        self.quorum.max(1) > other.quorum.max(1) || four_eyes || shuts_out
+    }
 }
 
 impl Default for Terms {
@@ -122,25 +141,6 @@ pub struct Actor {
     pub roles: BTreeSet<Arc<str>>,
     /// The tenant, where there are tenants.
     pub tenant: Option<Arc<str>>,
-}
-
-/// What a person is asked.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// Why it is asked.
-    pub ground: Ground,
-    /// Who may answer, how many must.
-    pub terms: Terms,
-    /// Past this moment the call is expired.
-    pub deadline: Option<Timestamp>,
-    /// Those who approved what is shown now, in order.
-    pub approvals: Vec<Actor>,
-    /// How many of them are grants, which come first: whoever gave one may still say no to this call.
-    pub standing: u32,
-    /// Whether it was asked before, about the same arguments of a tool that has changed since.
-    pub again: bool,
-    /// What is doubted, if the question is about a call whose outcome is unknown.
-    pub doubt: Option<Doubt>,
 }
 
 /// What a person says to a question.

@@ -53,10 +53,12 @@ pub enum GrantScope {
 pub struct Grant {
     /// Its name.
     pub id: GrantId,
+    /// The agent in whose run it was given: it holds for no other.
+    pub agent: Option<Arc<str>>,
     /// The registered tool.
     pub tool: ToolName,
-    /// The schema that the tool had: a grant dies with it.
-    pub schema: Option<Arc<str>>,
+    /// The definition that the tool had: a grant ends with it.
+    pub definition: Option<Arc<str>>,
     /// Of the arguments that it is about. `None`: any.
     pub digest: Option<Digest>,
     /// Where it holds.
@@ -94,8 +96,9 @@ impl Remember {
         };
         Grant {
             id: GrantId::of(&run.id, before.saturating_add(1)),
+            agent: run.agent.clone(),
             tool: facts.name.clone(),
-            schema: facts.schema.clone(),
+            definition: facts.definition.clone(),
             digest: match self.covers {
                 Covers::TheseArguments => Some(digest),
                 Covers::AnyArguments => None,
@@ -121,8 +124,9 @@ impl Grant {
         let arguments = call.canonical().map(Arguments::digest);
         reaches
             && self.tenant == run.actor.tenant
+            && self.agent == run.agent
             && self.tool == facts.name
-            && (self.schema == facts.schema || planted::active(Bug::GrantOutlivesTool))
+            && (self.definition == facts.definition || planted::active(Bug::GrantOutlivesTool))
             && self.digest.is_none_or(|digest| arguments == Some(digest))
             && self.until.is_none_or(|until| until > now)
             && terms.admit(&self.actor, &run.actor)

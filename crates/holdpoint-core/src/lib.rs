@@ -26,6 +26,7 @@ mod message;
 mod outcome;
 mod owed;
 pub mod planted;
+mod question;
 mod rejection;
 mod run;
 mod settings;
@@ -39,7 +40,7 @@ pub use call::{Asked, Call, CallRecord, CallState, Progress, SettledOrder, Settl
 pub use code::Code;
 pub use conductor::{Conductor, Step};
 pub use content::{Blob, Block, ResultKind, ToolResult, joined_text};
-pub use decision::{Actor, Answer, Decision, FourEyes, Ground, Question, Terms};
+pub use decision::{Actor, Answer, Decision, FourEyes, Ground, Terms};
 pub use doubt::{Doubt, DoubtCause, Evidence, Given};
 pub use earlier::{EarlierCall, Edited};
 pub use event::{CallAnswered, CallOpening, Completeness, Event, MessageCompleted, RunStarted, Stage};
@@ -57,6 +58,7 @@ pub use lease::{ClockReading, LeaseTerm};
 pub use message::{AssistantMessage, CallArguments, Message, MessageCall, ProviderState, Role, ToolMessage};
 pub use outcome::{Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
 pub use owed::{Effect, EffectId};
+pub use question::{Question, QuestionAnswer, QuestionDigest, QuestionFacts, QuestionKind, Stated};
 pub use rejection::Rejection;
 pub use run::{Phase, Run, Work};
 pub use settings::{

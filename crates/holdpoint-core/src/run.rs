@@ -1,19 +1,21 @@
 //! The state of a run: what the log amounts to.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::input::{self, Usage};
 use crate::planted::{self, Bug};
 use crate::{
     Actor, Attributes, BatchId, Call, CallIndex, CallRecord, CallState, ContinuationId, Edited, Epoch, Event, Failure,
-    Input, Message, ModelStop, Outcome, PauseNumber, PauseReason, Rejection, Revision, RunId, Settings, Siblings,
-    Status, StopReason, Tally, Timestamp, Turn,
+    Input, Message, ModelStop, Outcome, PauseNumber, PauseReason, QuestionDigest, Rejection, Revision, RunId, Settings,
+    Siblings, Status, StopReason, Tally, Timestamp, Turn,
 };
 
 /// A run. Made empty, then told what happened.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub(crate) id: RunId,
+    pub(crate) digests: Digests,
     pub(crate) revision: Revision,
     pub(crate) epoch: Epoch,
     pub(crate) settings: Arc<Settings>,
@@ -46,6 +48,16 @@ pub struct Run {
     pub(crate) phase: Phase,
 }
 
+/// Makes the digests of questions. `Debug` shows nothing: where the function is says nothing about the run.
+#[derive(Clone, Copy)]
+pub(crate) struct Digests(pub(crate) QuestionDigest);
+
+impl fmt::Debug for Digests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Digests")
+    }
+}
+
 /// What a run is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -73,10 +85,11 @@ pub enum Work {
 }
 
 impl Run {
-    /// A run that nothing happened to.
-    pub fn new(id: RunId) -> Self {
+    /// A run that nothing happened to. `digests` makes the digests of its questions.
+    pub fn new(id: RunId, digests: QuestionDigest) -> Self {
         Self {
             id,
+            digests: Digests(digests),
             revision: Revision(0),
             epoch: Epoch(0),
             settings: Arc::new(Settings::default()),

@@ -55,6 +55,8 @@ impl Limits {
     pub const PAYLOAD_BYTES_MAX: usize = 8 * 1024 * 1024;
     /// Calls of one turn.
     pub const TOOL_CALLS_PER_TURN_MAX: u32 = 10_000;
+    /// Answers to one question, short of its quorum.
+    pub const QUESTION_ANSWERS_MAX: usize = 1_000;
     /// Late results that are kept for the question about one call.
     pub const EVIDENCE_MAX: usize = 8;
     /// How often a resume is decided again because somebody else was faster.

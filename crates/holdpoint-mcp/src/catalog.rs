@@ -185,6 +185,7 @@ impl Catalog {
                 timeout: self.config.timeout_ms.map(Duration::from_millis),
                 source: self.server.source(),
                 version: Some(digest.to_string().into()),
+                implementation: None,
             },
         }
     }

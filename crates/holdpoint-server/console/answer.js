@@ -45,8 +45,6 @@ export class AnswerForms {
         this.place = el("div", { class: "form-place" });
         this.bar = el("div", { class: "answer-bar", role: "group", "aria-label": "Answer" });
         this.node = el("section", { class: "reply", "aria-label": "Your answer" }, this.place, this.bar);
-        /** Whether the pause is named, and not only the turn: an answer to one of several questions about a call. */
-        this.byPause = question.kind === "doubt" || Boolean(question.again);
         this.approve = this.approveButton();
         this.drawBar();
     }
@@ -62,16 +60,16 @@ export class AnswerForms {
     }
 
     get doubtful() {
-        return this.question.kind === "doubt" && this.question.doubt?.cause !== "needs_input";
+        return this.question.kind === "doubt";
     }
 
     get asksInput() {
-        return this.question.kind === "doubt" && this.question.doubt?.cause === "needs_input";
+        return this.question.kind === "input";
     }
 
     /** Whether this person approved it already, and waits for others. */
     get mine() {
-        return (this.question.approvals ?? []).includes(session.who?.name);
+        return (this.question.answers ?? []).some((/** @type {any} */ one) => one.actor === session.who?.name);
     }
 
     /** A tool that sends people somewhere, or wants no more than a yes, is answered without writing anything. */
@@ -195,7 +193,7 @@ export class AnswerForms {
 
     refuseForm() {
         const reason = reasonBox("for example: the customer was already paid");
-        const gives = this.question.kind === "doubt";
+        const gives = this.question.kind !== "permission";
         const submit = el("button", { type: "submit", class: "danger" }, gives ? "Give it up" : "Refuse");
         const form = this.form(gives ? "Give the call up" : "Refuse", submit, field("Reason", reason, "The model is told this, word for word."));
         return this.onSubmit(form, () => ({ decision: "deny", reason: reason.value.trim() || null }));
@@ -247,7 +245,9 @@ export class AnswerForms {
     /** @param {"answer" | "happened"} decision */
     supplyForm(decision) {
         const kind = select([["text", "text"], ["json", "JSON"], ["error", "an error"]], "text");
-        const text = el("textarea", { rows: "4", spellcheck: "false", required: true });
+        // Where several people must say the same, the next one starts from what the last one said.
+        const last = (this.question.answers ?? []).findLast((/** @type {any} */ one) => one.decision === decision)?.result?.blocks?.[0]?.text;
+        const text = el("textarea", { rows: "4", spellcheck: "false", required: true, value: typeof last === "string" ? last : "" });
         const says = el("ul", { class: "checks", "aria-live": "polite" });
         const happened = decision === "happened";
         const submit = el("button", { type: "submit", class: "primary" }, happened ? "It happened, with this result" : "Use this instead of the tool");
@@ -401,13 +401,7 @@ export class AnswerForms {
 
     /** Whether only the run moved under an answer, for example because somebody answered another call. @param {unknown} problem */
     isPassing(problem) {
-        const code = problem instanceof Problem ? problem.code : "";
-        // A run that waits for workers too is not answered by its pause.
-        if (code === "wrong_pause" && this.byPause && !this.question.again) {
-            this.byPause = false;
-            return true;
-        }
-        return code === "stale_continuation";
+        return problem instanceof Problem && problem.code === "stale_continuation";
     }
 
     isGone() {
@@ -439,7 +433,7 @@ export class AnswerForms {
 
     /** @param {Answer} answer */
     body(answer) {
-        const { call_id, digest, batch_id, continuation_id } = this.question;
+        const { call_id, digest, batch_id } = this.question;
         const members = [["call_id", call_id], ["decision", answer.decision], ["digest", digest]];
         if (answer.reason) members.push(["reason", answer.reason]);
         let text = members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(",");
@@ -447,9 +441,7 @@ export class AnswerForms {
         if (answer.arguments) text += `,"arguments":${answer.arguments.text}`;
         if (answer.result) text += `,"result":${answer.result.text}`;
         if (answer.remember) text += `,"remember":${JSON.stringify(answer.remember)}`;
-        // One call may be asked about several times under one digest. Then only the pause tells which time is meant.
-        const [name, value] = this.byPause && continuation_id ? ["continuation_id", continuation_id] : ["batch_id", batch_id];
-        return new Written(`{${JSON.stringify(name)}:${JSON.stringify(value)},"partial":true,"decisions":[{${text}}]}`);
+        return new Written(`{"batch_id":${JSON.stringify(batch_id)},"partial":true,"decisions":[{${text}}]}`);
     }
 
     /** @param {Answer} answer */
@@ -464,7 +456,7 @@ export class AnswerForms {
         // An edit is a new call to approve; it is still the answer that was given.
         const waits = now?.status === "pending" && (isSame(before, now) || (answer.arguments && now.kind === before.kind));
         const renewed = now?.status === "pending" && !waits ? ` ${renewal(before, now)}` : "";
-        const left = waits ? ` It waits for ${Math.max(1, (now.quorum ?? 1) - (now.approvals?.length ?? 0))} more.` : "";
+        const left = waits ? ` It waits for ${Math.max(1, (now.quorum ?? 1) - (now.answers?.length ?? 0))} more.` : "";
         const other = now?.status === "answered" && now.answer && !isMine(now);
         const text = other ? `${now.answer.actor} was faster with an answer. Yours changed nothing.` : `You ${words}.${left}${renewed}`;
         const links = [el("a", { href: `#/runs/${encodeURIComponent(before.run_id)}`, class: "button" }, "Watch the run"), el("a", { href: "#/inbox", class: "button" }, "Back to the inbox")];

@@ -151,9 +151,9 @@ class Inbox {
 
     /** @param {Question} question */
     row(question) {
-        const doubt = question.kind === "doubt";
-        const asks = doubt && question.doubt?.cause === "needs_input" ? question.doubt.asks?.message : null;
-        const quorum = question.quorum > 1 ? `${question.approvals?.length ?? 0} of ${question.quorum} approvals` : "";
+        const doubt = question.kind !== "permission";
+        const asks = question.kind === "input" ? question.doubt?.asks?.message : null;
+        const quorum = question.quorum > 1 ? `${question.answers?.length ?? 0} of ${question.quorum} ${doubt ? "answers" : "approvals"}` : "";
         return el(
             "a",
             { class: `row-link ${doubt ? "doubt" : ""}`, href: `#/inbox/${encodeURIComponent(question.id)}`, "data-id": question.id, "aria-current": question.id === this.chosen ? "true" : null, on: { click: () => this.clicked(question.id) } },

@@ -2,7 +2,7 @@
 
 import { get, session } from "./api.js";
 import { AnswerForms } from "./answer.js";
-import { conversationView } from "./conversation.js";
+import { conversationView, resultView } from "./conversation.js";
 import { copyButton, el, fill } from "./dom.js";
 import { same } from "./json.js";
 import { problemView, setTitle } from "./shell.js";
@@ -28,12 +28,12 @@ const CAUSES = {
  * @param {string} decision
  * @returns {string}
  */
-export function saidOf({ kind, doubt }, decision) {
-    const asks = kind === "doubt" && doubt?.cause === "needs_input";
+export function saidOf({ kind }, decision) {
+    const asks = kind === "input";
     /** @type {Record<string, string>} */
     const words = {
         allow: asks ? "let it go on" : kind === "doubt" ? "said that it did not happen, so that it runs" : "approved",
-        deny: kind === "doubt" ? "gave it up" : "refused",
+        deny: kind === "permission" ? "refused" : "gave it up",
         answer: asks ? "answered what the tool asked" : "answered in the tool's place",
         happened: "said that it happened",
     };
@@ -113,7 +113,7 @@ export class QuestionPage {
     update(now) {
         const before = this.question;
         this.question = now;
-        if (!same(before?.approvals, now.approvals)) this.body.querySelector(".quorum")?.replaceWith(quorumView(now));
+        if (!same(before?.answers, now.answers)) this.body.querySelector(".quorum")?.replaceWith(quorumView(now));
         if (!same(before?.doubt, now.doubt)) this.body.querySelector(".doubt-box")?.replaceWith(doubtView(now));
         this.forms?.update(now);
     }
@@ -131,7 +131,7 @@ export class QuestionPage {
         this.question = question;
         this.forms?.close();
         setTitle(`${question.tool}: ${question.reason ?? "question"}`);
-        const doubt = question.kind === "doubt";
+        const doubt = question.kind !== "permission";
         const description = el("p", { class: "description" });
         void toolOf(question.agent, question.tool).then((tool) => {
             if (tool) fill(description, tool.description);
@@ -150,18 +150,18 @@ export class QuestionPage {
             ),
             doubt && doubtView(question),
             !(doubt && question.doubt) && el("p", { class: "q-why" }, el("span", { class: "hint" }, "Asked because "), el("b", {}, question.reason ?? "no reason is given"), question.rule && el("span", { class: "hint" }, ` (${question.rule} of the policy)`)),
-            question.again && el("p", { class: "q-why" }, "It was asked before: the tool has changed since."),
+            question.again && question.kind === "permission" && el("p", { class: "q-why" }, "It was asked before. The tool, its arguments or the rule has changed since."),
             el("section", { class: "q-args", "aria-label": "Arguments" }, el("h2", { class: "sub" }, "With these arguments"), valueView(question.arguments)),
             el("dl", { class: "facts" },
                 fact("Asked by", el("b", {}, question.requester ?? "unknown"), ` through ${question.agent ?? "an agent"}, `, since(question.created_at), question.session ? ` in the session ${question.session}` : ""),
                 question.approvers?.length > 0 && fact("Who may answer", `people with the role ${question.approvers.join(" or ")}`, question.four_eyes ? ", but not the one who started the run" : ""),
-                (question.quorum > 1 || question.approvals?.length > 0) && quorumView(question),
+                (question.quorum > 1 || question.answers?.length > 0) && quorumView(question),
             ),
             pending ? this.forms.node : endedView(question, "before"),
             conversationBox(question),
             el("details", { class: "more" }, el("summary", {}, "Digest, ids and raw JSON"),
                 el("dl", { class: "facts small" },
-                    fact("Digest", el("code", {}, question.digest), el("p", { class: "hint" }, "Your answer counts for exactly this tool with exactly these arguments.")),
+                    fact("Digest", el("code", {}, question.digest), el("p", { class: "hint" }, "Your answer counts for exactly this question, and for no other about this call.")),
                     fact("Idempotency key", el("code", {}, question.idempotency_key)),
                     fact("Run", el("a", { href: `#/runs/${encodeURIComponent(question.run_id)}` }, question.run_id), `, turn ${question.turn}`),
                     fact("Runs as", question.tool_source),
@@ -184,8 +184,9 @@ export class QuestionPage {
 /** @param {Question} question */
 function leadOf(question) {
     if (question.status !== "pending") return `This question is ${question.status}`;
-    if (question.kind !== "doubt") return `${question.agent ?? "An agent"} wants to run`;
-    return question.doubt?.cause === "needs_input" ? "A tool asks you" : "Nobody knows whether this took effect";
+    if (question.kind === "input") return "A tool asks you";
+    if (question.kind === "doubt") return "Nobody knows whether this took effect";
+    return `${question.agent ?? "An agent"} wants to run`;
 }
 
 /**
@@ -198,9 +199,12 @@ export function fact(name, ...children) {
 
 /** @param {Question} question */
 function quorumView(question) {
-    const given = question.approvals ?? [];
-    const names = given.join(", ");
-    const node = fact("Approvals", el("b", {}, `${given.length} of ${question.quorum ?? 1}`), names ? `: ${names}` : ": nobody yet");
+    /** @type {any[]} */
+    const given = question.answers ?? [];
+    const doubt = question.kind !== "permission";
+    const said = given.map(({ actor, decision, result }) => el("li", {}, `${actor ?? "somebody"} ${saidOf(question, decision)}`, result ? resultView(result) : ""));
+    const names = given.map(({ actor }) => actor ?? "somebody").join(", ");
+    const node = fact(doubt ? "Answers" : "Approvals", el("b", {}, `${given.length} of ${question.quorum ?? 1}`), doubt && given.length ? el("ul", {}, ...said) : names ? `: ${names}` : ": nobody yet", doubt ? el("p", { class: "hint" }, "It counts once so many people say the same.") : "");
     node.classList.add("quorum");
     return node;
 }
@@ -211,11 +215,12 @@ function quorumView(question) {
  * @param {Question} now
  */
 export function renewal(before, now) {
-    if (before.digest !== now.digest) return "The call changed meanwhile.";
-    if (now.kind === "doubt" && now.doubt?.cause === "needs_input") return "The tool was started and asks something.";
+    if (now.kind === "input") return "The tool was started and asks something.";
     if (now.kind === "doubt") return "The call was started meanwhile, and nobody knows whether it took effect.";
-    if (now.again) return "It is asked once more: the tool has changed.";
-    return "It is asked once more.";
+    if (before.arguments_digest !== now.arguments_digest) return "The call changed meanwhile.";
+    const terms = (/** @type {Question} */ { approvers, quorum, four_eyes }) => JSON.stringify([approvers, quorum, four_eyes]);
+    if (terms(before) !== terms(now)) return "It is asked once more: the rule for it is stricter now.";
+    return "It is asked once more: the tool has changed.";
 }
 
 /**

@@ -26,7 +26,7 @@ export function queuePage() {
     /** @param {any} task */
     const requeue = async (task) => {
         if (!confirm(`Run ${plain(task.tool)} again? Only if you are sure that it did not take effect.`)) return;
-        await post(`/v1/tasks/${encodeURIComponent(task.id)}/requeue`).then(() => toast("It is back in the queue."), (problem) => toast(`That did not work: ${problem.message}.`));
+        await post(`/v1/tasks/${encodeURIComponent(task.id)}/requeue`, { digest: task.digest }).then(() => toast("It is back in the queue."), (problem) => toast(`That did not work: ${problem.message}.`));
         await Promise.all([table.reload(), load()]);
     };
     /** @type {any} */

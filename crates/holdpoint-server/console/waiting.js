@@ -1,7 +1,6 @@
 // Everything that waits for a person, kept current: the list page by page, and every change as it happens.
 
 import { Problem, follow, get, may, query } from "./api.js";
-import { same } from "./json.js";
 import { showConnection, showCount } from "./shell.js";
 import { compareMoments } from "./time.js";
 import { forgetTools } from "./tools.js";
@@ -36,22 +35,15 @@ export function askEarly() {
 
 /** @typedef {Record<string, any> & { id: string, run_id: string, status: string, digest: string }} Question */
 
-/** What may differ between two looks at one question. The arguments are in the digest. */
-const CHANGING = new Set(["answer", "answerable", "approvals", "arguments", "arguments_summary", "changed_at", "continuation_id", "doubt", "status"]);
-
 /**
- * Whether two looks show one question. A call keeps its id and its digest when it is asked about once more: because it was
- * started and nobody knows what became of it, because its tool asks something, or because its tool has changed. An answer to
- * one of these questions means something else for another.
+ * Whether two looks show one question. A call keeps its id when it is asked about once more: because it was started and
+ * nobody knows what became of it, because its tool asks something, or because its tool or the rule has changed. Each of
+ * these questions has a digest of its own.
  * @param {Question} a
  * @param {Question} b
  */
 export function isSame(a, b) {
-    const lasting = (/** @type {Question} */ question) => Object.fromEntries(Object.entries(question).filter(([name]) => !CHANGING.has(name)));
-    const doubt = (/** @type {Question} */ question) => ({ ...question.doubt, evidence: null });
-    // What is over no longer says everything that it said while it waited.
-    if (a.status !== b.status) return a.created_at === b.created_at && a.digest === b.digest && a.kind === b.kind;
-    return same(lasting(a), lasting(b)) && same(doubt(a), doubt(b));
+    return a.digest === b.digest;
 }
 
 class Waiting extends EventTarget {

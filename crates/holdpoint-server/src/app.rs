@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use holdpoint::codec::decode_event;
+use holdpoint::codec::{decode_event, new_run};
 use holdpoint::store::{Head, Store, StoreTally};
 use holdpoint::{DeltaHub, ReceiptKeys, RunId, Runner};
 use holdpoint_core::{Revision, Run};
@@ -77,7 +77,7 @@ impl App {
     /// A run of the caller's tenant, as the store has it.
     pub(crate) async fn run_owned(&self, caller: &Caller, run: &RunId) -> Answer<Run> {
         let records = self.store.load_in(&caller.scope, run, Revision(0)).await?;
-        let mut folded = Run::new(run.clone());
+        let mut folded = new_run(run.clone());
         for record in records {
             let event = decode_event(&record.body).map_err(holdpoint::Error::from)?;
             folded.apply(&event);

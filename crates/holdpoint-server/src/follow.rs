@@ -10,10 +10,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, Stream};
 use holdpoint::codec::Shown;
-use holdpoint::codec::{Narrator, decode_event};
+use holdpoint::codec::{Narrator, decode_event, new_run};
 use holdpoint::store::{Scope, StoreError};
 use holdpoint::{DeltaListener, RunId, StreamEvent};
-use holdpoint_core::{Revision, Run, Status};
+use holdpoint_core::{Revision, Status};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Interval, MissedTickBehavior};
@@ -214,7 +214,7 @@ impl Follower {
         let Ok(records) = self.app.store.load_in(&self.scope, &self.run, known).await else {
             return self.end("the run cannot be read; connect again");
         };
-        let mut narrator = self.narrator.take().unwrap_or_else(|| Narrator::new(Run::new(self.run.clone())));
+        let mut narrator = self.narrator.take().unwrap_or_else(|| Narrator::new(new_run(self.run.clone())));
         for record in records {
             let Ok(event) = decode_event(&record.body) else {
                 return self.end("the run cannot be read");

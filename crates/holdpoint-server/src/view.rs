@@ -44,5 +44,6 @@ pub(crate) fn task_view(task: &TaskHead) -> TaskView {
         available_at: available.map(moment),
         deadline: task.deadline.map(moment),
         created_at: moment(task.created_at),
+        digest: None,
     }
 }

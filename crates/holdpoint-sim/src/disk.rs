@@ -1,5 +1,6 @@
 //! What bystanders know of each log: every record that became durable, as it read back.
 
+use holdpoint_codec::new_run;
 use holdpoint_core::{Event, Revision, Run, RunId};
 
 use crate::history::History;
@@ -26,7 +27,7 @@ pub(crate) struct Log {
 
 impl Disk {
     pub(crate) fn add(&mut self, run: RunId, history: History) -> Slot {
-        self.logs.push(Log { records: Vec::new(), shadow: Run::new(run), history });
+        self.logs.push(Log { records: Vec::new(), shadow: new_run(run), history });
         Slot(self.logs.len() - 1)
     }
 
@@ -77,7 +78,7 @@ impl Log {
 
     /// Makes a run of records of this log.
     pub(crate) fn run_of<'a>(&self, records: impl Iterator<Item = &'a stored::Record>) -> Run {
-        let mut run = Run::new(self.shadow.id().clone());
+        let mut run = new_run(self.shadow.id().clone());
         records.for_each(|record| run.apply(&stored::read(record)));
         run
     }

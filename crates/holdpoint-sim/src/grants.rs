@@ -23,7 +23,7 @@ impl Versions {
     pub(crate) fn facts(&self, tool: &ToolName) -> Option<ToolFacts> {
         let version = self.0.get(tool).copied().unwrap_or(0);
         let facts = tools::resolve(tool.as_str())?;
-        Some(ToolFacts { schema: Some(format!("{tool}_v{version}").into()), ..facts })
+        Some(ToolFacts { definition: Some(format!("{tool}_v{version}").into()), ..facts })
     }
 
     /// A model was told the tools as they are.
@@ -95,7 +95,7 @@ impl World {
 
     /// What whoever is about to run a call says, if its tool is another one by now.
     pub(crate) fn changed(&mut self, was: &ToolFacts, call: CallIndex, task: Option<(Turn, Attempt)>) -> Option<Input> {
-        let tool = self.versions.facts(&was.name).filter(|tool| tool.schema != was.schema)?;
+        let tool = self.versions.facts(&was.name).filter(|tool| tool.definition != was.definition)?;
         Some(self.change(tool, call, task))
     }
 
@@ -116,8 +116,8 @@ impl World {
         let known = run.call(call).and_then(|call| call.tool.as_ref()).map(|facts| facts.name.clone());
         let name = known.unwrap_or_else(|| ToolName::new(tools::REGISTERED[0].0));
         let tool = self.versions.facts(&name);
-        let schema = self.random.percent(80).then(|| "another".into());
-        let tool = tool.map(|tool| ToolFacts { schema, ..tool });
+        let definition = self.random.percent(80).then(|| "another".into());
+        let tool = tool.map(|tool| ToolFacts { definition, ..tool });
         match tool {
             Some(tool) => self.change(tool, call, task),
             None => Input::Elapsed,

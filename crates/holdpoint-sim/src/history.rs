@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Answer, CallAnswered, CallId, CallIndex, Completeness, Decision, Digest, Event, FourEyes, Message,
-    MessageCompleted, PauseReason, ResultOrder, RunStarted, Settings, Settlement, Siblings, Source, Stage, StopReason,
-    Terms, Timestamp, ToolFacts, ToolName, ToolResult, Usage,
+    MessageCompleted, PauseReason, ResultOrder, RunStarted, Settings, Settlement, Siblings, Source, Stage, Stated,
+    StopReason, Terms, Timestamp, ToolFacts, ToolName, ToolResult, Usage,
 };
 
 /// A run as its log tells it.
@@ -53,7 +53,7 @@ pub(crate) enum Standing {
 pub(crate) struct CallHistory {
     pub(crate) id: CallId,
     pub(crate) tool: Option<ToolName>,
-    pub(crate) schema: Option<Arc<str>>,
+    pub(crate) definition: Option<Arc<str>>,
     pub(crate) digest: Option<Digest>,
     pub(crate) question: Option<OpenQuestion>,
     /// The arguments with which it may run.
@@ -82,7 +82,7 @@ pub(crate) struct CallHistory {
 pub(crate) struct OpenQuestion {
     terms: Terms,
     pub(crate) deadline: Option<Timestamp>,
-    approvals: Vec<Actor>,
+    stated: Vec<(Actor, Stated)>,
     pub(crate) is_doubt: bool,
     /// Whether the tool itself asks: what a person supplies goes to the tool, not to the model.
     is_the_tools: bool,
@@ -120,8 +120,13 @@ impl History {
             Event::CallDecided { call, stage: Stage::Policy, decision, at, .. } => {
                 self.change(call.as_usize(), |call| call.decided(decision, *at));
             }
+            Event::CallDecided { call, stage: Stage::Recheck, decision, at, .. } => {
+                self.change(call.as_usize(), |call| call.rechecked(decision, *at));
+            }
             Event::CallAnswered(answered) => self.change(answered.call.as_usize(), |call| call.answered(answered)),
-            Event::GrantUsed { call, actor, .. } => self.change(call.as_usize(), |call| call.approved(actor)),
+            Event::GrantUsed { call, actor, .. } => {
+                self.change(call.as_usize(), |call| call.stated(actor, &Stated::Approve));
+            }
             Event::ToolChanged { call, tool } => self.change(call.as_usize(), |call| call.tool_changed(tool)),
             Event::ToolStarted { call, attempt, .. } => {
                 self.tool_executions += 1;
@@ -138,15 +143,7 @@ impl History {
                 call.may_repeat = false;
                 call.task_deadline = *deadline;
             }),
-            Event::TaskTaken { call, attempt, .. } => {
-                let before = self.calls.get(call.as_usize()).map_or(0, |call| call.attempts);
-                // Those who had it in between were silent.
-                self.tool_executions += attempt.0 - before;
-                self.change(call.as_usize(), |call| {
-                    call.attempts = attempt.0;
-                    call.is_taken = true;
-                });
-            }
+            Event::TaskTaken { call, attempt, .. } => self.record_taken(call.as_usize(), attempt.0),
             Event::CallDoubted { call, asks, .. } => {
                 self.change(call.as_usize(), |call| call.doubted(asks.is_some()));
             }
@@ -164,6 +161,16 @@ impl History {
             Event::Finished { stop } => self.record_finished(stop),
             _ => {}
         }
+    }
+
+    fn record_taken(&mut self, call: usize, attempt: u32) {
+        let before = self.calls.get(call).map_or(0, |call| call.attempts);
+        // Those who had it in between were silent.
+        self.tool_executions += attempt - before;
+        self.change(call, |call| {
+            call.attempts = attempt;
+            call.is_taken = true;
+        });
     }
 
     /// Whether a tool ran outside, or may have.
@@ -184,12 +191,10 @@ impl History {
                 vec![(call.as_usize(), None)]
             }
             Event::CallAnswered(answered) => match (&answered.answer, &answered.decision) {
+                (Answer::Refuse { .. }, _) | (_, Some(Decision::Deny(_))) => vec![(answered.call.as_usize(), None)],
                 (Answer::Supply(_), _) if self.is_asked_by_tool(answered.call) => Vec::new(),
-                (Answer::Supply(result) | Answer::Happened(result), _) => {
+                (Answer::Supply(result) | Answer::Happened(result), _) if self.completes_quorum(answered) => {
                     vec![(answered.call.as_usize(), Some(Arc::clone(result)))]
-                }
-                (Answer::Refuse { .. }, _) | (Answer::ApproveEdited(_), Some(Decision::Deny(_))) => {
-                    vec![(answered.call.as_usize(), None)]
                 }
                 _ => Vec::new(),
             },
@@ -199,6 +204,15 @@ impl History {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Whether enough people have said what this answer says, once it counts.
+    fn completes_quorum(&self, answered: &CallAnswered) -> bool {
+        let question = self.calls.get(answered.call.as_usize()).and_then(|call| call.question.as_ref());
+        let Some((question, stated)) = question.zip(Stated::of(&answered.answer)) else { return false };
+        let mut with = question.clone();
+        with.stated.push((answered.actor.clone(), stated.clone()));
+        with.has_quorum(&stated)
     }
 
     fn is_asked_by_tool(&self, call: CallIndex) -> bool {
@@ -230,7 +244,7 @@ impl History {
             self.calls.push(CallHistory {
                 id: call.id.clone(),
                 tool: opening.tool.as_ref().map(|facts| facts.name.clone()),
-                schema: opening.tool.as_ref().and_then(|facts| facts.schema.clone()),
+                definition: opening.tool.as_ref().and_then(|facts| facts.definition.clone()),
                 digest: call.arguments.canonical().map(holdpoint_core::Arguments::digest),
                 question: None,
                 permitted: BTreeSet::new(),
@@ -291,12 +305,22 @@ impl CallHistory {
                 self.question = Some(OpenQuestion {
                     terms: terms.clone(),
                     deadline,
-                    approvals: Vec::new(),
+                    stated: Vec::new(),
                     is_doubt: false,
                     is_the_tools: false,
                 });
             }
             Decision::Deny(_) => {}
+        }
+    }
+
+    /// Policy was asked again before it started, and did not let it start.
+    fn rechecked(&mut self, decision: &Decision, at: Timestamp) {
+        if let Decision::Confirm(..) = decision {
+            self.is_handed_back |= self.is_deferred;
+            self.is_deferred = false;
+            self.permitted.clear();
+            self.decided(decision, at);
         }
     }
 
@@ -324,14 +348,13 @@ impl CallHistory {
         self.is_deferred = false;
         self.is_taken = false;
         self.was_asked = true;
-        let terms = Terms { quorum: 1, expires_in_ms: None, ..self.terms.clone() };
-        self.question =
-            Some(OpenQuestion { terms, deadline: None, approvals: Vec::new(), is_doubt: true, is_the_tools });
+        let terms = Terms { expires_in_ms: None, ..self.terms.clone() };
+        self.question = Some(OpenQuestion { terms, deadline: None, stated: Vec::new(), is_doubt: true, is_the_tools });
     }
 
     /// What was said about it was said about another tool.
     fn tool_changed(&mut self, tool: &ToolFacts) {
-        self.schema = tool.schema.clone();
+        self.definition = tool.definition.clone();
         self.permitted.clear();
         self.needs_people |= self.is_approved;
         self.is_handed_back |= self.is_deferred;
@@ -339,12 +362,16 @@ impl CallHistory {
         self.question = None;
     }
 
-    /// One more person says yes to what is shown.
-    fn approved(&mut self, actor: &Actor) {
+    /// One more person says something about what is shown.
+    fn stated(&mut self, actor: &Actor, stated: &Stated) {
         let Some(question) = &mut self.question else { return };
-        question.approvals.push(actor.clone());
-        if question.has_quorum() {
+        // A person who speaks for themselves takes the place of what a grant said for them.
+        question.stated.retain(|(before, _)| before.id != actor.id);
+        question.stated.push((actor.clone(), stated.clone()));
+        let lets_run = matches!(stated, Stated::Approve) || question.is_the_tools;
+        if lets_run && question.has_quorum(stated) {
             self.permitted.extend(self.digest);
+            self.may_repeat |= question.is_doubt;
             self.is_approved = true;
             self.question = None;
         }
@@ -353,22 +380,22 @@ impl CallHistory {
     fn answered(&mut self, answered: &CallAnswered) {
         let Some(question) = &mut self.question else { return };
         match (&answered.answer, &answered.decision) {
-            (Answer::Approve | Answer::Supply(_), _) if question.is_the_tools => {
-                self.may_repeat = true;
-                self.is_approved = true;
-                self.question = None;
+            (Answer::Approve | Answer::Supply(_), Some(Decision::Deny(_))) => return,
+            (Answer::Approve | Answer::Supply(_), Some(Decision::Confirm(_, terms)))
+                if terms.stricter_than(&question.terms) =>
+            {
+                // The answer does not count, and others must say more.
+                question.stated.clear();
+                question.terms = terms.clone();
+                self.terms = terms.clone();
+                if !question.is_doubt {
+                    question.deadline = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
+                }
                 return;
             }
-            (Answer::Approve, _) if question.is_doubt => {
-                self.may_repeat = true;
-                self.is_approved = true;
-                self.question = None;
-                return;
-            }
-            (Answer::Approve, _) => {}
             (Answer::ApproveEdited(arguments), decision) => {
                 if self.digest != Some(arguments.digest()) {
-                    question.approvals.clear();
+                    question.stated.clear();
                 }
                 self.digest = Some(arguments.digest());
                 match decision {
@@ -390,18 +417,22 @@ impl CallHistory {
                     }
                     Some(Decision::Deny(_)) | None => {}
                 }
+                return self.stated(&answered.actor, &Stated::Approve);
             }
-            _ => return,
+            _ => {}
         }
-        self.approved(&answered.actor);
+        if let Some(stated) = Stated::of(&answered.answer) {
+            self.stated(&answered.actor, &stated);
+        }
     }
 }
 
 impl OpenQuestion {
     /// Different people, each with a right role, as many as needed.
-    fn has_quorum(&self) -> bool {
-        let may = |actor: &&Actor| self.terms.approvers.is_empty() || !self.terms.approvers.is_disjoint(&actor.roles);
-        let different: BTreeSet<_> = self.approvals.iter().filter(may).map(|actor| actor.id.clone()).collect();
+    fn has_quorum(&self, stated: &Stated) -> bool {
+        let may = |actor: &Actor| self.terms.approvers.is_empty() || !self.terms.approvers.is_disjoint(&actor.roles);
+        let alike = self.stated.iter().filter(|(actor, said)| may(actor) && said.same_as(stated));
+        let different: BTreeSet<_> = alike.map(|(actor, _)| actor.id.clone()).collect();
         different.len() >= self.terms.quorum.max(1) as usize
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Answer, Answered, BatchId, Call, CallId, CallState, ContinuationId, Delivered, Digest, GivenAnswer, Input,
-    Missing, PauseNumber, Run, RunId, Target, ToolResult, Turn,
+    Actor, Answer, Answered, BatchId, Call, CallId, CallIndex, CallState, ContinuationId, Delivered, Digest,
+    GivenAnswer, Input, Missing, PauseNumber, Run, RunId, Target, ToolResult, Turn,
 };
 
 use crate::checks::Seen;
@@ -18,12 +18,13 @@ impl World {
     pub(crate) fn anyones_answers(&mut self, run: &Run) -> Input {
         let actor = tools::person(self.random.below(6));
         let mut answers = Vec::new();
-        for call in run.calls() {
+        for (index, call) in run.calls().iter().enumerate() {
             let chance = if call.question().is_some() { 80 } else { 4 };
             if self.random.percent(chance) {
-                let given = self.given(call);
+                let shown = run.question_digest(CallIndex::from_usize(index));
+                let given = self.given(call, shown);
                 if self.random.percent(4) {
-                    let again = if self.random.percent(50) { given.clone() } else { self.given(call) };
+                    let again = if self.random.percent(50) { given.clone() } else { self.given(call, shown) };
                     answers.push((call.id.clone(), again));
                 }
                 answers.push((call.id.clone(), given));
@@ -38,12 +39,17 @@ impl World {
         Input::Answered(Box::new(Answered { target, actor, answers, missing, context }))
     }
 
-    fn given(&mut self, call: &Call) -> GivenAnswer {
+    fn given(&mut self, call: &Call, shown: Option<Digest>) -> GivenAnswer {
         let is_doubt = call.is_uncertain();
         let weights = if is_doubt { [45, 2, 15, 2, 36] } else { [52, 20, 14, 12, 2] };
         let mut decision = None;
         let answer = match self.random.weighted(&weights) {
-            0 => Answer::Approve,
+            0 => {
+                // Policy is asked once more when an answer arrives, unless it is not to be.
+                let terms = call.question().map(|question| question.terms.clone()).unwrap_or_default();
+                decision = self.random.percent(80).then(|| tools::decide_answered(&mut self.random, &terms));
+                Answer::Approve
+            }
             1 => {
                 let tool = call.tool.as_ref().map_or(call.name.as_str(), |facts| facts.name.as_str());
                 let serial = self.next_serial();
@@ -58,8 +64,7 @@ impl World {
             3 => Answer::Supply(self.any_result()),
             _ => Answer::Happened(self.any_result()),
         };
-        let shown = call.canonical().map(holdpoint_core::Arguments::digest);
-        let digest = match self.random.weighted(&[60, 34, 6]) {
+        let digest = match self.random.weighted(&[88, 6, 6]) {
             0 => shown,
             1 => None,
             _ => Some(Digest([7; 32])),
@@ -138,10 +143,10 @@ impl World {
         let first = self.random.below(6);
         for place in first..first + 6 {
             let actor = tools::person(place);
-            let open = run.calls().iter().filter(|call| may_answer(call, (&actor, run.actor())));
+            let open = run.calls().iter().enumerate().filter(|(_, call)| may_answer(call, (&actor, run.actor())));
             let answers: Vec<_> = open
-                .map(|call| {
-                    let digest = call.canonical().map(holdpoint_core::Arguments::digest);
+                .map(|(index, call)| {
+                    let digest = run.question_digest(CallIndex::from_usize(index));
                     (call.id.clone(), GivenAnswer::new(Answer::Approve, digest))
                 })
                 .collect();
@@ -171,5 +176,5 @@ impl World {
 
 fn may_answer(call: &Call, (actor, requester): (&Actor, &Actor)) -> bool {
     let Some(question) = call.question() else { return false };
-    question.terms.admit(actor, requester) && !question.approvals.iter().any(|before| before.id == actor.id)
+    question.terms.admit(actor, requester) && !question.approvals().any(|before| before.id == actor.id)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use holdpoint_codec::new_run;
 use holdpoint_core::{
     Attempt, Authorized, Began, CallIndex, CallLease, Cancelled, Decision, Deferred, Fence, HookFailed, Input,
     LossCause, Measured, ModelFailed, Returned, Revision, Run, RunId, Snapshot, Source, TaskLate, TaskLost,
@@ -150,7 +151,7 @@ fn canned() -> Arc<Snapshot> {
 fn paused() -> Snapshot {
     for seed in 0.. {
         let mut random = Random::from_seed(seed);
-        let mut run = Run::new(RunId::new("run_0"));
+        let mut run = new_run(RunId::new("run_0"));
         let decisions = vec![(CallIndex(0), Decision::confirm("a person should look"))];
         let script = [script::started(&mut random), reply(&mut random), Input::Authorized(Authorized::new(decisions))];
         for input in script {

@@ -46,7 +46,7 @@ pub(crate) fn resolve(name: &str) -> Option<ToolFacts> {
     let known = |wanted: &str| REGISTERED.iter().find(|(name, _)| *name == wanted);
     let (name, repeat) = known(name).or_else(|| known(&name.replace('.', "_")))?;
     let source = if *name == "crunch" { "worker" } else { "native" };
-    Some(ToolFacts { name: ToolName::new(*name), repeat: *repeat, source: source.into(), schema: None })
+    Some(ToolFacts { name: ToolName::new(*name), repeat: *repeat, source: source.into(), definition: None })
 }
 
 /// Arguments by their number. Those of most calls no other call has.
@@ -143,6 +143,16 @@ pub(crate) fn recheck(random: &mut Random) -> Decision {
     match random.weighted(&[80, 10, 10]) {
         0 => Decision::allow(),
         1 => Decision::confirm("look again"),
+        _ => Decision::deny("not any more"),
+    }
+}
+
+/// What policy says when an answer arrives to a question on these terms.
+pub(crate) fn decide_answered(random: &mut Random, asked: &Terms) -> Decision {
+    match random.weighted(&[45, 45, 6, 4]) {
+        0 => Decision::allow(),
+        1 => Decision::Confirm(Ground::reason("still a question"), asked.clone()),
+        2 => Decision::Confirm(Ground::reason("another question"), terms(random)),
         _ => Decision::deny("not any more"),
     }
 }

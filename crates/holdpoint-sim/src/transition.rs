@@ -6,8 +6,8 @@ use holdpoint_codec::tasks::encode_task;
 use holdpoint_codec::{audit, encode_grant, encode_question};
 use holdpoint_core::{Attempt, CallIndex, CallState, Event, Run, Status, Timestamp, Turn};
 use holdpoint_store::{
-    GrantOpening, HeadUpdate, Hold, OwnerId, QuestionChange, QuestionEnd, QuestionKind, QuestionOpening, TaskChange,
-    TaskGuard, TaskOpening, Transition,
+    GrantOpening, HeadUpdate, Hold, OwnerId, QuestionChange, QuestionEnd, QuestionOpening, TaskChange, TaskGuard,
+    TaskOpening, Transition,
 };
 
 use crate::process::ProcessId;
@@ -87,7 +87,7 @@ fn questions(step: &Step<'_>) -> Vec<QuestionChange> {
             turn: *turn,
             index: *index,
             tool: call.tool.as_ref()?.name.clone(),
-            kind: if question.doubt.is_some() { QuestionKind::Doubt } else { QuestionKind::Permission },
+            kind: question.kind(),
             deadline: question.deadline,
             body: body.clone(),
         })))

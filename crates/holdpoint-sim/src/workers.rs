@@ -252,7 +252,8 @@ impl World {
         }
         self.checks.see(&Seen::PolicyAsked { name: stored.task.executed_name.as_str() }, &self.disk);
         let decision = tools::recheck(&mut self.random);
-        if !matches!(decision, Decision::Deny(_)) {
+        let asks = decision.asks_again(stored.approved.as_ref()).is_some();
+        if !asks && !matches!(decision, Decision::Deny(_)) {
             return false;
         }
         let input = Input::TaskRevoked(TaskRevoked { lease: self.recorded(lease), decision });

@@ -154,7 +154,7 @@ create table holdpoint_questions (
     agent      text collate "C" not null,
     tenant     text collate "C" not null,
     tool       text collate "C" not null,
-    -- 0 permission, 1 doubt.
+    -- 0 permission, 1 doubt, 2 input.
     kind       smallint not null,
     -- 0 pending, 1 answered, 2 expired, 3 gone.
     status     smallint not null,

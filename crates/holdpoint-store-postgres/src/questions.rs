@@ -60,6 +60,7 @@ pub(crate) fn kind_number(kind: QuestionKind) -> i16 {
     match kind {
         QuestionKind::Permission => 0,
         QuestionKind::Doubt => 1,
+        QuestionKind::Input => 2,
     }
 }
 

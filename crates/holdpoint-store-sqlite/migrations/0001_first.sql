@@ -163,7 +163,7 @@ CREATE TABLE questions (
     agent TEXT NOT NULL,
     tenant TEXT NOT NULL,
     tool TEXT NOT NULL,
-    -- 0 permission, 1 doubt.
+    -- 0 permission, 1 doubt, 2 input.
     kind INTEGER NOT NULL,
     -- 0 pending, 1 answered, 2 expired, 3 gone.
     status INTEGER NOT NULL,

@@ -147,6 +147,7 @@ pub(crate) fn kind_number(kind: QuestionKind) -> i64 {
     match kind {
         QuestionKind::Permission => 0,
         QuestionKind::Doubt => 1,
+        QuestionKind::Input => 2,
     }
 }
 

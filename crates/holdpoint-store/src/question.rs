@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+pub use holdpoint_core::QuestionKind;
 use holdpoint_core::{CallIndex, CallKey, RunId, Timestamp, ToolName, Turn};
 
 use crate::Cursor;
@@ -66,28 +67,6 @@ impl fmt::Debug for QuestionOpening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { turn, index, tool, body, .. } = self;
         write!(f, "QuestionOpening({turn}.{index} {tool}, {} bytes)", body.len())
-    }
-}
-
-/// What a person is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum QuestionKind {
-    /// Whether a call may run.
-    Permission,
-    /// What became of a call that may have taken effect.
-    Doubt,
-}
-
-impl QuestionKind {
-    /// Both of them.
-    pub const ALL: [Self; 2] = [Self::Permission, Self::Doubt];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            QuestionKind::Permission => "permission",
-            QuestionKind::Doubt => "doubt",
-        }
     }
 }
 

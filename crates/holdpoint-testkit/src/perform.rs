@@ -7,14 +7,15 @@ use holdpoint::{
     RunStream, StreamEvent,
 };
 use holdpoint_codec::continuation;
-use holdpoint_core::{Code, Event, Revision, Run};
+use holdpoint_codec::new_run;
+use holdpoint_core::{Code, Event, Revision};
 use serde_json::{Map, Value};
 
 use crate::error::Problem;
 use crate::observed::SeenError;
 use crate::payload::{self, Change};
 use crate::scenario::{
-    Action, CrashPoint, EditSpec, Entry, Forget, PersonSpec, ResumeKind, ResumeSpec, RunSpec, SaveSpec,
+    Action, CrashPoint, EditSpec, Entry, Forget, Names, PersonSpec, ResumeKind, ResumeSpec, RunSpec, SaveSpec,
 };
 use crate::world::{Latest, Saved, World, new_run_id, policy};
 
@@ -136,11 +137,15 @@ impl World {
             Some(saved) => Ok(ResumeFrom::Json(saved.payload.clone())),
             None => Err(not_found("nothing was saved under this name")),
         };
-        match (&spec.from, &self.latest) {
-            (Some(name), _) | (None, Latest::Saved(name)) => saved(name),
-            (None, Latest::Object(result)) => Ok(ResumeFrom::from(&**result)),
-            (None, Latest::None) => Err(not_found("there is no run yet")),
-        }
+        let pause = match (&spec.from, &self.latest) {
+            (Some(name), _) | (None, Latest::Saved(name)) => saved(name)?,
+            (None, Latest::Object(result)) => ResumeFrom::from(&**result),
+            (None, Latest::None) => return Err(not_found("there is no run yet")),
+        };
+        Ok(match spec.names {
+            Names::Continuation => pause,
+            Names::Batch => pause.by_batch(),
+        })
     }
 
     async fn race(&mut self, n: u32, spec: &ResumeSpec) -> Outcome {
@@ -277,7 +282,7 @@ impl World {
         let options =
             continuation::LoadOptions { keys: std::slice::from_ref(&self.key), ..continuation::LoadOptions::default() };
         let loaded = continuation::load(payload.as_bytes(), &options).map_err(failed)?;
-        let mut run = Run::new(loaded.run_id.clone());
+        let mut run = new_run(loaded.run_id.clone());
         run.apply(&Event::Imported(Arc::new(loaded.snapshot)));
         let keys = spec.context_keys.as_ref().map(|keys| keys.iter().map(|key| key.as_str().into()).collect());
         let options = continuation::DumpOptions {

@@ -19,7 +19,7 @@ mod step;
 
 pub(crate) use read_steps::pointer;
 pub use step::{
-    Action, CrashPoint, EditSpec, Entry, Forget, PersonSpec, ResumeKind, ResumeSpec, RunSpec, SaveSpec, Step,
+    Action, CrashPoint, EditSpec, Entry, Forget, Names, PersonSpec, ResumeKind, ResumeSpec, RunSpec, SaveSpec, Step,
 };
 
 /// One scenario file.

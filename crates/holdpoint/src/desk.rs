@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_core::{Actor, BatchId, CallKey, Message, Missing, Rejection, RunId, Status};
+use holdpoint_core::{Actor, BatchId, CallKey, Digest, Message, Missing, QuestionKind, Rejection, RunId, Status};
 use holdpoint_store::{Cursor, Head, LIST_LIMIT_MAX, RunFilter, StoreError};
 
 use crate::driver::{Driver, load_run};
@@ -60,20 +60,18 @@ impl Runner {
     }
 
     /// Puts a task that was given up back into the queue. Such a task is a question about a call that may have taken
-    /// effect: this answers that it did not and is to be done again, with the rule's roles and quorum. What still waits, is
-    /// leased or has a result is not for this.
+    /// effect: this answers that it did not and is to be done again, with the rule's roles and quorum. The digest is that of
+    /// the question that was shown. What still waits, is leased or has a result is not for this.
     ///
     /// # Errors
-    /// `not_retryable` unless the call is in doubt; `not_an_approver` for somebody who may not answer.
-    pub async fn requeue(&self, key: &CallKey, actor: Actor) -> Result<RunResult, Error> {
+    /// `not_retryable` unless the call is in doubt; `digest_mismatch` for another question about it; `not_an_approver` for
+    /// somebody who may not answer.
+    pub async fn requeue(&self, key: &CallKey, digest: Digest, actor: Actor) -> Result<RunResult, Error> {
         let run = load_run(&self.parts, &key.run).await?;
         let call = run.call(key.index).filter(|_| run.turn() == key.turn);
-        let doubted = call.filter(|call| call.is_uncertain() && call.asks().is_none());
-        let (Some(call), Some(digest)) =
-            (doubted, doubted.and_then(|call| call.canonical()).map(holdpoint_core::Arguments::digest))
-        else {
-            return Err(Rejection::NotRetryable.into());
-        };
+        let doubted =
+            call.filter(|call| call.question().is_some_and(|question| question.kind() == QuestionKind::Doubt));
+        let call = doubted.ok_or(Rejection::NotRetryable)?;
         let mut decisions = Decisions::new().allow(call.id.clone()).shown(digest).by(actor);
         decisions.missing = Missing::Wait;
         self.answer(BatchId { run: key.run.clone(), turn: key.turn }, decisions).await

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use holdpoint_codec::tasks::decode_delivery;
-use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation};
+use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation, new_run};
 use holdpoint_core::{
-    Actor, Answer, Answered, Attributes, Block, CallId, CallIndex, Code, Decision, Delivered, GivenAnswer, Input,
-    Rejection, Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolResult,
+    Actor, Answer, Answered, Arguments, Attributes, Block, CallId, CallIndex, Code, Decision, Delivered, GivenAnswer,
+    Input, Recheck, Rejection, Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolName,
+    ToolResult,
 };
 use holdpoint_policy::AuthorizeRequest;
 use holdpoint_store::{DeliveredTask, SessionUse, TaskGuard};
@@ -167,7 +168,7 @@ fn prepare_run(parts: &Parts, request: &RunRequest) -> Result<Resume, Error> {
     }
     let input = Input::Started(Box::new(started(parts, request)?));
     Ok(Resume {
-        run: Run::new(id),
+        run: new_run(id),
         context: request.context.clone(),
         extra: Arc::default(),
         inputs: vec![input],
@@ -248,7 +249,10 @@ async fn find(parts: &Parts, from: &ResumeFrom) -> Result<Found, Error> {
         }
         ResumeFrom::Id(id) => {
             let run = try_load_run(parts, &id.run).await?.ok_or(Rejection::ContinuationNotFound)?;
-            Ok(Found::known(run, Target::Continuation(id.clone()), Context::new()))
+            let mut found = Found::known(run, Target::Continuation(id.clone()), Context::new());
+            // A continuation stands for one state: naming it names the questions of that state.
+            found.shown = (found.run.continuation().as_ref() == Some(id)).then(|| Arc::new(found.run.clone()));
+            Ok(found)
         }
         ResumeFrom::Batch(id) => {
             let run = try_load_run(parts, &id.run).await?.ok_or(Rejection::ContinuationNotFound)?;
@@ -269,11 +273,19 @@ async fn find(parts: &Parts, from: &ResumeFrom) -> Result<Found, Error> {
             Ok(found)
         }
         ResumeFrom::Json(text) => find_payload(parts, text).await,
+        ResumeFrom::BatchOf(pause) => {
+            let mut found = Box::pin(find(parts, pause)).await?;
+            if let Some(shown) = &found.shown {
+                found.target = Target::Batch(shown.batch());
+            }
+            Ok(found)
+        }
     }
 }
 
 async fn find_payload(parts: &Parts, text: &str) -> Result<Found, Error> {
     let loaded = read_payload(parts, text)?;
+    let shown = Arc::new(imported_run(&loaded.run_id, &Arc::new(loaded.snapshot.clone())));
     let target = Target::Continuation(loaded.continuation_id);
     // If the store knows the run, the store is the truth and the payload only names it.
     let mut found = match try_load_run(parts, &loaded.run_id).await? {
@@ -283,6 +295,7 @@ async fn find_payload(parts: &Parts, text: &str) -> Result<Found, Error> {
             imported(Some(loaded.snapshot), &loaded.run_id, (target, loaded.context))?
         }
     };
+    found.shown = Some(shown);
     found.extra = Arc::new(loaded.extra);
     Ok(found)
 }
@@ -309,13 +322,13 @@ fn expect_trusted(parts: &Parts, trust: Trust) -> Result<(), Error> {
 fn imported(snapshot: Option<Snapshot>, id: &RunId, (target, context): (Target, Context)) -> Result<Found, Error> {
     let snapshot = Arc::new(snapshot.ok_or(Rejection::ContinuationNotFound)?);
     let seen = imported_run(id, &snapshot);
-    let run = Run::new(id.clone());
+    let run = new_run(id.clone());
     Ok(Found { run, import: Some(snapshot), seen, target, context, shown: None, extra: Arc::default() })
 }
 
 /// The run that an import begins with.
 pub(crate) fn imported_run(id: &RunId, snapshot: &Arc<Snapshot>) -> Run {
-    let mut run = Run::new(id.clone());
+    let mut run = new_run(id.clone());
     run.apply(&holdpoint_core::Event::Imported(Arc::clone(snapshot)));
     run
 }
@@ -325,6 +338,8 @@ async fn answered(
     found: &Found,
     (decisions, context): (&Decisions, &Context),
 ) -> Result<Answered, Error> {
+    // What is wrong with the continuation is told before anything is looked at that it is to resume.
+    found.seen.expect_answers(&found.target, decisions.missing)?;
     let mut answers = Vec::with_capacity(decisions.verdicts.len());
     let now = parts.store.now();
     for Given { call, verdict, digest, remember, reason } in &decisions.verdicts {
@@ -332,17 +347,14 @@ async fn answered(
         let (answer, decision) = match verdict {
             Verdict::Allow => {
                 expect_answer(found, call, None)?;
-                (Answer::Approve, None)
+                (Answer::Approve, ask_again(parts, found, (call, context)).await)
             }
             Verdict::Deny(reason) => (Answer::Refuse { reason: reason.clone() }, None),
-            Verdict::Answer(result) => {
-                let supplied = match expect_answer(found, call, Some(result))? {
-                    // What goes to a tool goes there whole.
-                    AnswerTo::Tool => Arc::clone(result),
-                    AnswerTo::Model => cut(found.seen.settings(), result),
-                };
-                (Answer::Supply(supplied), None)
-            }
+            Verdict::Answer(result) => match expect_answer(found, call, Some(result))? {
+                // What goes to a tool goes there whole, and lets it go on.
+                AnswerTo::Tool => (Answer::Supply(Arc::clone(result)), ask_again(parts, found, (call, context)).await),
+                AnswerTo::Model => (Answer::Supply(cut(found.seen.settings(), result)), None),
+            },
             Verdict::Happened(result) => (Answer::Happened(cut(found.seen.settings(), result)), None),
             // Whatever is decided for an expired call does not count, so nobody looks at it.
             Verdict::AllowEdited(_) if has_expired(parts, &found.seen, call) => (Answer::Approve, None),
@@ -391,11 +403,36 @@ fn has_expired(parts: &Parts, run: &Run, call: &CallId) -> bool {
     question.and_then(|question| question.deadline).is_some_and(|deadline| deadline <= parts.store.now())
 }
 
-/// What the caller's object showed of a call.
+/// The digest of the question that the caller's object showed.
 fn shown_digest(shown: Option<&Run>, call: &CallId) -> Option<holdpoint_core::Digest> {
-    let call = shown?.calls().iter().find(|shown| shown.id == *call)?;
-    call.question()?;
-    call.canonical().map(holdpoint_core::Arguments::digest)
+    let shown = shown?;
+    shown.question_digest(index_of(shown, call)?)
+}
+
+fn index_of(run: &Run, call: &CallId) -> Option<CallIndex> {
+    run.calls().iter().position(|known| known.id == *call).map(CallIndex::from_usize)
+}
+
+/// Policy is asked again about a call that an answer lets run. Nothing for a call that no person is asked about.
+async fn ask_again(parts: &Parts, found: &Found, (id, context): (&CallId, &Context)) -> Option<Decision> {
+    if found.seen.settings().recheck_policy == Recheck::Off {
+        return None;
+    }
+    let index = index_of(&found.seen, id)?;
+    let call = found.seen.call(index).filter(|call| call.question().is_some())?;
+    let (tool, arguments) = (call.tool.as_ref()?, call.canonical()?);
+    Some(ask_policy(parts, &found.seen, (index, &tool.name, arguments, context)).await)
+}
+
+async fn ask_policy(
+    parts: &Parts,
+    run: &Run,
+    (index, tool, arguments, context): (CallIndex, &ToolName, &Arguments, &Context),
+) -> Decision {
+    let facts = run_facts(parts, run, (index, &[]));
+    let context = context.clone().with_run_id(facts.run.clone());
+    let request = AuthorizeRequest { tool, arguments, context: &context, run: &facts };
+    parts.policy.authorize(&request).await.0
 }
 
 /// Edited arguments are parsed, validated, and policy is asked about them.
@@ -404,17 +441,12 @@ async fn edit(
     found: &Found,
     (id, text, context): (&CallId, &str, &Context),
 ) -> Result<(Answer, Option<Decision>), Error> {
-    let index = found.seen.calls().iter().position(|call| call.id == *id);
-    let index = CallIndex::from_usize(index.unwrap_or(usize::MAX));
-    let Some(facts) = found.seen.call(index).and_then(|call| call.tool.as_ref()) else {
-        return Err(Rejection::Call { call: id.clone(), code: Code::UnknownToolCall }.into());
-    };
+    let unknown = || Error::from(Rejection::Call { call: id.clone(), code: Code::UnknownToolCall });
+    let index = index_of(&found.seen, id).ok_or_else(unknown)?;
+    let facts = found.seen.call(index).and_then(|call| call.tool.as_ref()).ok_or_else(unknown)?;
     let arguments =
         understand_edit(id, text, (&facts.name, parts.registry.find(facts.name.as_str()).map(|tool| &**tool)))?;
-    let run = run_facts(parts, &found.seen, (index, &[]));
-    let context = context.clone().with_run_id(run.run.clone());
-    let request = AuthorizeRequest { tool: &facts.name, arguments: &arguments, context: &context, run: &run };
-    let (decision, _) = parts.policy.authorize(&request).await;
+    let decision = ask_policy(parts, &found.seen, (index, &facts.name, &arguments, context)).await;
     Ok((Answer::ApproveEdited(arguments), Some(decision)))
 }
 

@@ -63,10 +63,10 @@ impl LateResult {
 }
 
 /// How the run recorded the end of a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum TaskEnd {
     /// With the worker's result.
-    Completed,
+    Completed(Arc<ToolResult>),
     /// Without one: a person is asked, or it was too late.
     Lost,
 }
@@ -133,8 +133,12 @@ impl Queue {
                 }
             }
         };
-        if state == LeaseState::Held || self.ended(&holder.lease).await? == Some(TaskEnd::Completed) {
+        if state == LeaseState::Held {
             return Ok(());
+        }
+        match self.ended(&holder.lease).await? {
+            Some(TaskEnd::Completed(known)) if known.same_as(&settlement.result) => return Ok(()),
+            Some(TaskEnd::Completed(_) | TaskEnd::Lost) | None => {}
         }
         self.keep_late(LateResult::of(holder, settlement), Patience::new()).await;
         Err(Rejection::LeaseLost.into())
@@ -162,7 +166,7 @@ impl Queue {
         let taken = |event: &Event| matches!(event, Event::TaskTaken { call, fence, .. } if is_ours(*call, *fence));
         let after = events.iter().position(taken).and_then(|taken| events.get(taken + 1));
         Ok(after.and_then(|event| match event {
-            Event::ToolEnded { .. } => Some(TaskEnd::Completed),
+            Event::ToolEnded { settlement, .. } => Some(TaskEnd::Completed(Arc::clone(&settlement.result))),
             Event::CallDoubted { .. } | Event::CallExpired { .. } => Some(TaskEnd::Lost),
             _ => None,
         }))
@@ -207,7 +211,7 @@ impl Queue {
         let held = task.filter(|task| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence));
         let Some(task) = held else {
             // The same report again, whose acknowledgement was lost.
-            let known = fault == WorkerFault::Started && self.ended(lease).await? == Some(TaskEnd::Lost);
+            let known = fault == WorkerFault::Started && matches!(self.ended(lease).await?, Some(TaskEnd::Lost));
             return if known { Ok(()) } else { Err(Rejection::LeaseLost.into()) };
         };
         match fault {

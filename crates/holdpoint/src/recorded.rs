@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use holdpoint_codec::decode_event;
+use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{
     Answer, Arguments, Call, CallIndex, CallKey, Decision, EarlierCall, Event, Revision, Run, RunId, Stage, Timestamp,
 };
@@ -81,7 +81,7 @@ impl RecordedRuns {
 
 /// The decisions of one run, from its log.
 fn decided(id: &RunId, records: &[Record], since: Timestamp) -> Result<Vec<RecordedCall>, Error> {
-    let mut log = Log { run: Run::new(id.clone()), earlier: Vec::new(), calls: Vec::new() };
+    let mut log = Log { run: new_run(id.clone()), earlier: Vec::new(), calls: Vec::new() };
     for record in records {
         log.read(&decode_event(&record.body)?, since);
     }

@@ -24,9 +24,18 @@ pub enum ResumeFrom {
     Id(ContinuationId),
     /// The batch of a turn, for a partial resume.
     Batch(BatchId),
+    /// The batch of a pause, for a partial resume. Decisions without a digest of their own are about the questions that this
+    /// pause showed.
+    BatchOf(Box<ResumeFrom>),
 }
 
 impl ResumeFrom {
+    /// Names the batch of a pause instead of its continuation, so that people who answer different calls do not collide.
+    #[must_use]
+    pub fn by_batch(self) -> Self {
+        ResumeFrom::BatchOf(Box::new(self))
+    }
+
     /// The run that it names, as far as it can be told without checking a payload.
     pub(crate) fn run_id(&self) -> Option<RunId> {
         #[derive(Deserialize)]
@@ -39,6 +48,7 @@ impl ResumeFrom {
             ResumeFrom::Json(text) => serde_json::from_str(text).ok().map(|named: Named| RunId::new(named.run_id)),
             ResumeFrom::Id(id) => Some(id.run.clone()),
             ResumeFrom::Batch(id) => Some(id.run.clone()),
+            ResumeFrom::BatchOf(pause) => pause.run_id(),
         }
     }
 }
@@ -51,6 +61,7 @@ impl fmt::Debug for ResumeFrom {
             ResumeFrom::Json(text) => write!(f, "Json({} bytes)", text.len()),
             ResumeFrom::Id(id) => write!(f, "Id({id})"),
             ResumeFrom::Batch(id) => write!(f, "Batch({id})"),
+            ResumeFrom::BatchOf(pause) => write!(f, "BatchOf({pause:?})"),
         }
     }
 }

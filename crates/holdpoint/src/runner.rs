@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, Traces};
-use holdpoint_codec::{Narrator, decode_event, tasks};
-use holdpoint_core::{Actor, Cancelled, Input, Limits, Rejection, Revision, Run, RunId, Started, Status};
+use holdpoint_codec::{Narrator, decode_event, new_run, tasks};
+use holdpoint_core::{Actor, Cancelled, Input, Limits, Rejection, Revision, RunId, Started, Status};
 use holdpoint_store::{Record, Store};
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -167,7 +167,7 @@ impl Runner {
     /// When the store does not know it.
     pub async fn events(&self, run: &RunId, after: Revision) -> Result<Vec<Value>, Error> {
         let records = self.parts.store.load(run, Revision(0)).await?;
-        let mut narrator = Narrator::new(Run::new(run.clone()));
+        let mut narrator = Narrator::new(new_run(run.clone()));
         let mut told = Vec::new();
         for Record { seq, body, .. } in records {
             let event = narrator.tell(&decode_event(&body)?);

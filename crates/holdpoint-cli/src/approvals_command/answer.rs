@@ -7,13 +7,13 @@ use holdpoint::codec::Shown;
 use holdpoint_core::Digest;
 
 use super::show::shown;
-use crate::desk::{Desk, DeskArgs, Said, text};
+use crate::desk::{Desk, DeskArgs, Said, Word, text};
 use crate::person::PersonArgs;
 use crate::{problem, visible};
 
 /// Let a call run, exactly as it is shown.
 ///
-/// The answer is bound to the digest of what this command shows before it answers; with `--digest`, to what you saw
+/// The answer counts for the question that this command shows before it answers; with `--digest`, for the one that you saw
 /// earlier. The agent must be in the configuration: its policy is asked again.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = ALLOW_EXAMPLES)]
@@ -25,9 +25,8 @@ pub(super) struct AllowArgs {
     desk: DeskArgs,
     #[command(flatten)]
     person: PersonArgs,
-    /// The digest of what you saw: refused if it would run with anything else.
-    #[arg(long, value_name = "DIGEST")]
-    digest: Option<String>,
+    #[command(flatten)]
+    seen: SeenArgs,
     /// Why: the audit log and the list of approvals keep it.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -49,6 +48,8 @@ pub(super) struct DenyArgs {
     desk: DeskArgs,
     #[command(flatten)]
     person: PersonArgs,
+    #[command(flatten)]
+    seen: SeenArgs,
     /// Why: the model and the audit log get it.
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -58,15 +59,29 @@ const DENY_EXAMPLES: &str = "\
 Examples:
   holdpoint approvals deny 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0 --reason \"not this order\"";
 
+/// Which question is answered.
+#[derive(Args, Clone, Debug)]
+struct SeenArgs {
+    /// The digest of the question that you saw: the answer is refused if another one waits now.
+    #[arg(long, value_name = "DIGEST")]
+    digest: Option<String>,
+}
+
+impl SeenArgs {
+    fn digest(&self, question: &Shown) -> Result<Digest, ExitCode> {
+        let digest = self.digest.clone().unwrap_or_else(|| text(question, "digest"));
+        Digest::parse(&digest).ok_or_else(|| {
+            problem::failure("that is not a digest", Some("`holdpoint approvals show` has it: 64 hexadecimal digits"));
+            ExitCode::from(problem::BAD_USAGE)
+        })
+    }
+}
+
 pub(super) async fn allow(args: &AllowArgs) -> Result<(), ExitCode> {
     let desk = args.desk.open().await?;
     let question = asked(&*desk, &args.id).await?;
-    let digest = args.digest.clone().unwrap_or_else(|| text(&question, "digest"));
-    if Digest::parse(&digest).is_none() {
-        problem::failure("that is not a digest", Some("`holdpoint approvals show` has it: 64 hexadecimal digits"));
-        return Err(ExitCode::from(problem::BAD_USAGE));
-    }
-    desk.answer(&question, &Said::Allow { digest, reason: args.reason.clone() }, &args.person).await?;
+    let said = Said { word: Word::Allow, digest: args.seen.digest(&question)?, reason: args.reason.clone() };
+    desk.answer(&question, &said, &args.person).await?;
     eprintln!("allowed");
     Ok(())
 }
@@ -74,7 +89,8 @@ pub(super) async fn allow(args: &AllowArgs) -> Result<(), ExitCode> {
 pub(super) async fn deny(args: &DenyArgs) -> Result<(), ExitCode> {
     let desk = args.desk.open().await?;
     let question = asked(&*desk, &args.id).await?;
-    desk.answer(&question, &Said::Deny { reason: args.reason.clone() }, &args.person).await?;
+    let said = Said { word: Word::Deny, digest: args.seen.digest(&question)?, reason: Some(args.reason.clone()) };
+    desk.answer(&question, &said, &args.person).await?;
     eprintln!("denied");
     Ok(())
 }

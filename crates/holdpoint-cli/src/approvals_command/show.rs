@@ -51,8 +51,10 @@ pub(super) fn shown(question: &Shown) -> String {
     }
     line("arguments", question.raw("arguments").map_or("null", |raw| raw.get()));
     line("digest", &text(question, "digest"));
-    if text(question, "kind") == "doubt" {
-        line("doubt", "nobody knows whether it took effect; to allow it says that it did not, and runs it");
+    match &*text(question, "kind") {
+        "doubt" => line("doubt", "nobody knows whether it took effect; to allow it says that it did not, and runs it"),
+        "input" => line("asks", question.value("doubt")["asks"]["message"].as_str().unwrap_or_default()),
+        _ => {}
     }
     for (name, key) in [("why", "reason"), ("rule", "rule"), ("asked", "created_at"), ("until", "deadline")] {
         line(name, &text(question, key));

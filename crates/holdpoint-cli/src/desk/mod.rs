@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use async_trait::async_trait;
 use clap::Args;
 use holdpoint::codec::Shown;
+use holdpoint_core::Digest;
 
 use crate::person::PersonArgs;
 use crate::setup::ConfigArgs;
@@ -45,11 +46,27 @@ pub(crate) struct Found {
 
 /// What a person says to a question.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
-    /// Let it run, if it is what this digest is of.
-    Allow { digest: String, reason: Option<String> },
-    /// Do not.
-    Deny { reason: String },
+pub(crate) struct Said {
+    pub(crate) word: Word,
+    /// Which question it is for.
+    pub(crate) digest: Digest,
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Allow,
+    Deny,
+}
+
+impl Word {
+    /// Its name in the API.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Word::Allow => "allow",
+            Word::Deny => "deny",
+        }
+    }
 }
 
 /// Somewhere to look and to act. What goes wrong was told already.
@@ -90,16 +107,7 @@ pub(crate) fn text(shown: &Shown, key: &str) -> String {
     shown.text(key).unwrap_or_default()
 }
 
-/// The pause that an answer must name: of a question that was asked before, the batch and the digest are those of both.
-pub(crate) fn pause_of(question: &Shown) -> Option<String> {
-    let again = question.value("again") == true || !question.value("doubt").is_null();
-    question.text("continuation_id").filter(|_| again)
-}
-
 /// The objects in a list of an answer.
 pub(crate) fn listed(shown: &Shown, key: &str) -> Vec<Shown> {
     shown.raw(key).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::store::no_such_approval;
-use super::{Desk, Found, Said, Wanted, listed, pause_of, text};
+use super::{Desk, Found, Said, Wanted, listed, text};
 use crate::person::PersonArgs;
 use crate::problem::{self, BAD_USAGE};
 use crate::visible;
@@ -188,19 +188,12 @@ impl Desk for ServerDesk {
     async fn answer(&self, question: &Shown, said: &Said, person: &PersonArgs) -> Result<(), ExitCode> {
         person.expect_none()?;
         let call = text(question, "call_id");
-        let decision = match said {
-            Said::Allow { digest, reason } => {
-                json!({ "call_id": call, "decision": "allow", "digest": digest, "reason": reason })
-            }
-            Said::Deny { reason } => json!({ "call_id": call, "decision": "deny", "reason": reason }),
-        };
+        let decision = json!({
+            "call_id": call, "decision": said.word.as_str(), "digest": said.digest.to_string(), "reason": said.reason,
+        });
         let key = CallKey::parse(&text(question, "id"));
         let batch = key.map(|key| holdpoint_core::BatchId { run: key.run, turn: key.turn }.to_string());
-        let mut body = json!({ "partial": true, "decisions": [decision] });
-        match pause_of(question) {
-            Some(pause) => body["continuation_id"] = pause.into(),
-            None => body["batch_id"] = batch.into(),
-        }
+        let body = json!({ "batch_id": batch, "partial": true, "decisions": [decision] });
         self.post(&["runs", &text(question, "run_id"), "answers"], &body).await.map(drop)
     }
 }

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdpoint::codec::{Narrator, Shown, decode_question, message_shown};
+use holdpoint::codec::{Narrator, Shown, decode_question, message_shown, new_run};
 use holdpoint::store::{Head, QuestionFilter, QuestionRow, QuestionStatus, RunFilter, Scope, Store, StoreError};
-use holdpoint::{Agent, Decisions, ResumeFrom, RunId, Status, Verdict};
+use holdpoint::{Agent, Decisions, RunId, Status, Verdict};
 use holdpoint_api::{ApprovalView, RunSummary, RunView};
-use holdpoint_core::{BatchId, CallId, CallKey, ContinuationId, Digest, Revision, Run};
+use holdpoint_core::{BatchId, CallId, CallKey, Revision, Run};
 
-use super::{Desk, Found, Said, Wanted, text};
+use super::{Desk, Found, Said, Wanted, Word, text};
 use crate::assemble::Shared;
 use crate::config::Script;
 use crate::person::PersonArgs;
@@ -42,7 +42,7 @@ impl StoreDesk {
             Ok(records) => records,
             Err(error) => return Err(failed(&id, &error)),
         };
-        let mut narrator = Narrator::new(Run::new(id));
+        let mut narrator = Narrator::new(new_run(id));
         let mut events = Vec::new();
         for record in &records {
             let told = narrator.tell(&stores::event(record)?);
@@ -157,23 +157,17 @@ impl Desk for StoreDesk {
             problem::failure(&message, Some("name the configuration that has it with --config"))
         })?;
         let call = CallId::new(text(question, "call_id"));
-        let decisions = match said {
-            Said::Allow { digest, reason } => {
-                let digest = Digest::parse(digest).ok_or_else(|| problem::failure("that is not a digest", None))?;
-                let allowed = Decisions::new().decide(call, Verdict::Allow).shown(digest);
-                match reason {
-                    Some(reason) => allowed.because(reason.as_str()),
-                    None => allowed,
-                }
-            }
-            Said::Deny { reason } => Decisions::new().deny(call, reason.as_str()),
+        let verdict = match said.word {
+            Word::Allow => Verdict::Allow,
+            Word::Deny => Verdict::Deny(said.reason.as_deref().map(Into::into)),
         };
-        let from = match super::pause_of(question).as_deref().and_then(ContinuationId::parse) {
-            Some(pause) => ResumeFrom::Id(pause),
-            None => ResumeFrom::Batch(BatchId { run: row.key.run.clone(), turn: row.key.turn }),
-        };
+        let mut decisions = Decisions::new().decide(call, verdict).shown(said.digest);
+        if let Some(reason) = &said.reason {
+            decisions = decisions.because(reason.as_str());
+        }
+        let batch = BatchId { run: row.key.run.clone(), turn: row.key.turn };
         let decisions = decisions.by(person.actor(row.tenant.as_deref())).partial();
-        let answered = ready.agent.runner().answer(from, decisions).await;
+        let answered = ready.agent.runner().answer(batch, decisions).await;
         answered.map(drop).map_err(|error| problem::rejected(&error))
     }
 }

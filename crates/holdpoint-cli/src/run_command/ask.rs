@@ -25,7 +25,7 @@ pub(super) fn decisions(paused: &RunResult, answering: Answering) -> Option<Deci
             Answering::Ask => answer(&question)?,
         };
         decisions = if yes {
-            decisions.allow(question.id.clone()).shown(question.digest())
+            decisions.allow(question.id.clone()).shown(question.digest)
         } else {
             decisions.deny(question.id.clone(), "the person at the terminal said no")
         };
@@ -45,7 +45,7 @@ fn show(question: &Pending) {
         let roles: Vec<_> = question.approvers.iter().map(|role| visible::line(role)).collect();
         eprintln!("       for: {}", roles.join(", "));
     }
-    eprintln!("       digest: {}", question.digest());
+    eprintln!("       digest: {}", question.digest);
 }
 
 fn answer(question: &Pending) -> Option<bool> {

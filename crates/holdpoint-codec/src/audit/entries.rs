@@ -135,7 +135,8 @@ impl Step<'_> {
             rule: answered.decision.as_ref().and_then(|decision| decision.ground().rule.clone()),
             policy_version: answered.decision.as_ref().and_then(|decision| decision.ground().policy.clone()),
             reason: answered.why().cloned(),
-            digest: answered.digest.or(known),
+            digest: answered.digest,
+            arguments_digest: known,
             edited_digest: edited,
             ..about
         }

@@ -60,6 +60,8 @@ pub(super) struct EntryWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     edited_digest: Option<DigestText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    arguments_digest: Option<DigestText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outcome: Option<Name<Outcome>>,
@@ -147,6 +149,7 @@ impl Wire for EntryWire {
             attempt: entry.attempt.map(|attempt| attempt.0),
             digest: entry.digest.map(DigestText),
             edited_digest: entry.edited_digest.map(DigestText),
+            arguments_digest: entry.arguments_digest.map(DigestText),
             idempotency_key: entry.idempotency_key.as_ref().map(|key| Text::new(key.as_str())),
             outcome: entry.outcome.map(Name),
             code: entry.code.map(Name),
@@ -185,6 +188,7 @@ impl Wire for EntryWire {
             reason: self.reason.map(|text| text.0),
             digest: self.digest.map(|digest| digest.0),
             edited_digest: self.edited_digest.map(|digest| digest.0),
+            arguments_digest: self.arguments_digest.map(|digest| digest.0),
             attempt: self.attempt.map(Attempt),
             idempotency_key: self.idempotency_key.map(|text| IdempotencyKey::new(text.0)),
             outcome: self.outcome.map(|name| name.0),

@@ -11,6 +11,9 @@ use crate::wire::{Fault, Members, Wire};
 /// Counters of a run stay far below this; above it they would overflow one day.
 pub(super) const COUNT_MAX: u32 = 1_000_000_000;
 
+/// The most answers short of a quorum.
+const ANSWERS_MAX: usize = Limits::QUESTION_ANSWERS_MAX;
+
 /// The usage of each turn, if it adds up to the total.
 pub(super) fn usage(totals: &TotalsWire) -> Result<Vec<Usage>, Fault> {
     let overflow = || Fault::at("usage.turns");
@@ -117,16 +120,19 @@ fn call_fits(call: &Call) -> Result<(), Fault> {
     let covered = call.tool.as_ref().map_or(call.name.as_str(), |facts| facts.name.as_str());
     let digest_fits = call.canonical().is_none_or(|a| digest_of(covered, a.expose()) == a.digest());
     let runnable = call.tool.is_some() && call.canonical().is_some();
-    let quorum_open = call
-        .question()
-        .is_none_or(|question| question.terms.quorum >= 1 && question.approvals.len() < question.terms.quorum as usize);
+    let quorum_open = call.question().is_none_or(|question| {
+        let quorum = question.terms.quorum as usize;
+        quorum >= 1 && question.answers.len() <= ANSWERS_MAX && question.approvals().count() < quorum
+    });
+    let numbered = call.question().is_none_or(|question| question.number >= 1 && question.number == call.questions);
     expect(&[
         ("id", !call.id.as_str().is_empty()),
         ("digest", digest_fits),
         ("attempts", call.attempts.0 <= COUNT_MAX),
         ("state", runnable || call.settlement().is_some()),
         ("asked", call.question().is_none() || call.asked == Asked::Yes),
-        ("question.approvals", quorum_open),
+        ("question.answers", quorum_open),
+        ("question.number", numbered && call.questions <= COUNT_MAX),
         ("question.doubt.evidence", call.question().is_none_or(evidence_fits)),
     ])
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Arguments, Attempt, BatchId, CallId, CallIndex, CallState, Repeat, RequestedName, Run, RunId, Settings,
-    Settlement, Timestamp, ToolFacts, ToolName, Turn,
+    Settlement, Terms, Timestamp, ToolFacts, ToolName, Turn,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,9 @@ use crate::arguments::{arguments_summary, digest_of, idempotency_key};
 use crate::pending::TurnCalls;
 use crate::read::{Read, Versioned, read_json};
 use crate::receipt::ReceiptMaker;
-use crate::wire::{ActorWire, Fault, Json, Members, Name, SettingsWire, SettlementWire, Text, Wire, is_default};
+use crate::wire::{
+    ActorWire, Fault, Json, Members, Name, SettingsWire, SettlementWire, TermsWire, Text, Wire, is_default,
+};
 use crate::{CodecError, Context, Document};
 
 /// The version of stored tasks.
@@ -34,6 +36,8 @@ pub struct StoredTask {
     pub task: Task,
     /// What the tool was when the call was handed out.
     pub tool: ToolFacts,
+    /// The terms under which people let it run. Nothing when nobody was asked.
+    pub approved: Option<Terms>,
     /// What the run stored of its context, and who started it.
     pub context: Context,
     /// The settings of the run: limits and whether policy is asked again.
@@ -64,9 +68,12 @@ struct StoredWire {
     #[serde(default, skip_serializing_if = "is_never")]
     repeat: Name<Repeat>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    schema: Option<Text>,
+    definition: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     receipt: Option<Text>,
+    /// Absent when nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approved: Option<TermsWire>,
     #[serde(default, skip_serializing_if = "is_default")]
     actor: ActorWire,
     #[serde(default, skip_serializing_if = "Members::is_empty")]
@@ -108,8 +115,9 @@ pub fn encode_task(run: &Run, index: CallIndex, receipts: Option<ReceiptMaker<'_
         attempt: task.attempt.0,
         deadline: task.deadline.map(|at| at.0),
         repeat: Name(facts.repeat),
-        schema: facts.schema.as_ref().map(Text::share),
+        definition: facts.definition.as_ref().map(Text::share),
         receipt: receipts.and_then(|maker| maker.token(run, index)).map(Text),
+        approved: call.approved_terms().map(TermsWire::of),
         actor: ActorWire::of(run.actor()),
         context: Members(run.context().clone()),
         settings: SettingsWire::of(run.settings()),
@@ -142,7 +150,7 @@ impl StoredWire {
             name: ToolName::new(Arc::clone(&tool.0)),
             repeat: self.repeat.0,
             source: Arc::clone(&self.source.0),
-            schema: self.schema.map(|text| text.0),
+            definition: self.definition.map(|text| text.0),
         };
         let task = Task {
             id: task_id(&batch, index).into(),
@@ -165,6 +173,7 @@ impl StoredWire {
             batch,
             task,
             tool: facts,
+            approved: self.approved.map(Wire::core).transpose().map_err(|fault| fault.within("approved"))?,
             settings: Arc::new(self.settings.core().map_err(|fault| fault.within("settings"))?),
             trace: self.trace.map(|text| text.0),
         })

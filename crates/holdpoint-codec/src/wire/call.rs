@@ -25,7 +25,7 @@ struct ToolParts {
     tool: Option<Text>,
     repeat: Option<Name<Repeat>>,
     source: Option<Text>,
-    schema: Option<Text>,
+    definition: Option<Text>,
     unregistered: bool,
 }
 
@@ -36,7 +36,7 @@ impl ToolParts {
             tool: (facts.name.as_str() != requested).then(|| Text::new(facts.name.as_str())),
             repeat: (facts.repeat != Repeat::Never).then_some(Name(facts.repeat)),
             source: (&*facts.source != NATIVE).then(|| Text::share(&facts.source)),
-            schema: facts.schema.as_ref().map(Text::share),
+            definition: facts.definition.as_ref().map(Text::share),
             unregistered: false,
         }
     }
@@ -53,7 +53,7 @@ impl ToolParts {
             name: ToolName::new(self.tool.map_or_else(|| requested.into(), |text| text.0)),
             repeat: self.repeat.map_or(Repeat::Never, |name| name.0),
             source: self.source.map_or_else(|| NATIVE.into(), |text| text.0),
-            schema: self.schema.map(|text| text.0),
+            definition: self.definition.map(|text| text.0),
         }))
     }
 }
@@ -62,9 +62,9 @@ impl ToolParts {
 #[derive(Serialize, Deserialize, Clone, Default, PartialEq)]
 pub(crate) struct OpeningWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    repeat: Option<Name<Repeat>>,
+    definition: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    schema: Option<Text>,
+    repeat: Option<Name<Repeat>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     settled: Option<SettlementWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,15 +77,16 @@ pub(crate) struct OpeningWire {
 
 impl OpeningWire {
     pub(crate) fn of(opening: &CallOpening, requested: &str) -> Self {
-        let ToolParts { tool, repeat, source, schema, unregistered } = ToolParts::of(opening.tool.as_ref(), requested);
+        let ToolParts { tool, repeat, source, definition, unregistered } =
+            ToolParts::of(opening.tool.as_ref(), requested);
         let settled = opening.settled.as_ref().map(SettlementWire::of);
-        Self { repeat, schema, settled, source, tool, unregistered }
+        Self { repeat, definition, settled, source, tool, unregistered }
     }
 
     pub(crate) fn core(self, requested: &str) -> Result<CallOpening, Fault> {
-        let Self { repeat, schema, settled, source, tool, unregistered } = self;
+        let Self { repeat, definition, settled, source, tool, unregistered } = self;
         Ok(CallOpening {
-            tool: ToolParts { tool, repeat, source, schema, unregistered }.core(requested)?,
+            tool: ToolParts { tool, repeat, source, definition, unregistered }.core(requested)?,
             settled: settled.map(Wire::core).transpose().map_err(|fault| fault.within("settled"))?,
         })
     }
@@ -94,6 +95,8 @@ impl OpeningWire {
 /// A call of the current turn. What the message says of it is not repeated.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
 pub(crate) struct CallStateWire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answered: Option<DigestText>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     approvals: Vec<ActorWire>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,6 +114,8 @@ pub(crate) struct CallStateWire {
     deadline_us: Option<i64>,
     #[serde(default, skip_serializing_if = "is_default")]
     deferred: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<DigestText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,14 +136,14 @@ pub(crate) struct CallStateWire {
     provider_id: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     question: Option<QuestionWire>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    questions: u32,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     quorum: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     rechecked: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     repeat: Option<Name<Repeat>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    schema: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) settled: Option<SettlementWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,7 +233,7 @@ impl CallStateWire {
         let told = told.filter(|said| said.provider_id == call.provider_id);
         let unedited = told.is_some_and(|said| same_arguments(&said.arguments, &call.arguments));
         let parts = if unedited { ArgumentParts::default() } else { ArgumentParts::of(&call.arguments, covered) };
-        let ToolParts { tool, repeat, source, schema, unregistered } = ToolParts::of(call.tool.as_ref(), requested);
+        let ToolParts { tool, repeat, source, definition, unregistered } = ToolParts::of(call.tool.as_ref(), requested);
         // An open question has its own, unless it is about a doubt.
         let own = call.question().is_some_and(|question| question.doubt.is_none());
         let terms = if own { Terms::default() } else { call.terms.clone() };
@@ -241,6 +246,7 @@ impl CallStateWire {
             CallState::Settled(_) => (StateName::Settled, None, None),
         };
         Self {
+            answered: call.answered.map(DigestText),
             approvals: all_of(&call.approvals),
             approvers: texts_of(&terms.approvers),
             arguments: parts.arguments,
@@ -260,9 +266,10 @@ impl CallStateWire {
             provider_id: call.provider_id.as_ref().filter(|_| told.is_none()).map(Text::share),
             question: call.question().map(QuestionWire::of),
             quorum: terms.quorum,
+            questions: call.questions,
             rechecked: call.rechecked,
             repeat,
-            schema,
+            definition,
             settled: call.settlement().map(SettlementWire::of),
             source,
             started_at_us: started_at.map(|at| at.0),
@@ -285,8 +292,8 @@ impl CallStateWire {
             (None, _, _) => return Err(Fault::at("id")),
         };
         let state = self.take_state()?;
-        let Self { repeat, source, schema, unregistered, arguments, digest, dropped_bytes, unusable, .. } = self;
-        let tool = ToolParts { tool: self.tool, repeat, source, schema, unregistered }.core(name.as_str())?;
+        let Self { repeat, source, definition, unregistered, arguments, digest, dropped_bytes, unusable, .. } = self;
+        let tool = ToolParts { tool: self.tool, repeat, source, definition, unregistered }.core(name.as_str())?;
         let covered = tool.as_ref().map_or(name.as_str(), |facts| facts.name.as_str());
         let edited = ArgumentParts { arguments, digest, dropped_bytes, unusable }.core(covered)?;
         let terms = match &state {
@@ -310,6 +317,8 @@ impl CallStateWire {
             state,
             attempts: Attempt(self.attempts),
             asked: self.asked.map_or(Asked::No, |name| name.0),
+            questions: self.questions,
+            answered: self.answered.map(|digest| digest.0),
             terms,
             policy: self.policy.map(|text| text.0),
             approvals: all_core(self.approvals, "approvals")?,

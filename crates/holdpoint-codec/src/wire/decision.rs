@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use holdpoint_core::{Actor, Answer, Arguments, Decision, FourEyes, Ground, Question, Terms, Timestamp};
+use holdpoint_core::{
+    Actor, Answer, Arguments, Decision, FourEyes, Ground, Question, QuestionAnswer, Stated, Terms, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 use super::names::Named;
@@ -48,6 +50,32 @@ pub(super) fn texts_of(texts: &BTreeSet<Arc<str>>) -> Vec<Text> {
 
 pub(super) fn texts_core(texts: Vec<Text>) -> BTreeSet<Arc<str>> {
     texts.into_iter().map(|text| text.0).collect()
+}
+
+/// The terms under which people let a call run.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TermsWire {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvers: Vec<Text>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    four_eyes: bool,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    quorum: u32,
+}
+
+impl Wire for TermsWire {
+    type Core = Terms;
+
+    fn of(terms: &Terms) -> Self {
+        let four_eyes = terms.four_eyes == FourEyes::On;
+        Self { approvers: texts_of(&terms.approvers), four_eyes, quorum: terms.quorum }
+    }
+
+    fn core(self) -> Result<Terms, Fault> {
+        let (approvers, four_eyes) = (texts_core(self.approvers), four_eyes_core(self.four_eyes));
+        Ok(Terms { approvers, quorum: self.quorum, expires_in_ms: None, four_eyes })
+    }
 }
 
 /// A policy's verdict.
@@ -140,10 +168,8 @@ pub(super) fn four_eyes_core(on: bool) -> FourEyes {
 /// An open question.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
 pub(crate) struct QuestionWire {
-    #[serde(default, skip_serializing_if = "is_default")]
-    again: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    approvals: Vec<ActorWire>,
+    answers: Vec<QuestionAnswerWire>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     approvers: Vec<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +182,8 @@ pub(crate) struct QuestionWire {
     expires_in_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "is_default")]
     four_eyes: bool,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    number: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy: Option<Text>,
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -164,8 +192,47 @@ pub(crate) struct QuestionWire {
     reason: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule: Option<Text>,
+}
+
+/// One person's answer to a question that needs several.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct QuestionAnswerWire {
+    actor: ActorWire,
+    answer: AnswerWire,
+    at_us: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Text>,
     #[serde(default, skip_serializing_if = "is_default")]
-    standing: u32,
+    standing: bool,
+}
+
+impl Wire for QuestionAnswerWire {
+    type Core = QuestionAnswer;
+
+    fn of(answer: &QuestionAnswer) -> Self {
+        Self {
+            actor: ActorWire::of(&answer.actor),
+            answer: match &answer.stated {
+                Stated::Approve => AnswerWire::Approve(Nothing {}),
+                Stated::Supply(result) => AnswerWire::Supply(ResultWire::of(result)),
+                Stated::Happened(result) => AnswerWire::Happened(ResultWire::of(result)),
+            },
+            at_us: answer.at.0,
+            reason: answer.reason.as_ref().map(Text::share),
+            standing: answer.standing,
+        }
+    }
+
+    fn core(self) -> Result<QuestionAnswer, Fault> {
+        let answer = self.answer.core().map_err(|fault| fault.within("answer"))?;
+        Ok(QuestionAnswer {
+            actor: self.actor.core().map_err(|fault| fault.within("actor"))?,
+            stated: Stated::of(&answer).ok_or_else(|| Fault::at("answer"))?,
+            standing: self.standing,
+            at: Timestamp(self.at_us),
+            reason: self.reason.map(|text| text.0),
+        })
+    }
 }
 
 impl Wire for QuestionWire {
@@ -173,19 +240,18 @@ impl Wire for QuestionWire {
 
     fn of(question: &Question) -> Self {
         Self {
-            again: question.again,
-            approvals: all_of(&question.approvals),
+            answers: all_of(&question.answers),
             approvers: texts_of(&question.terms.approvers),
             deadline_us: question.deadline.map(|at| at.0),
             doubt: question.doubt.as_ref().map(DoubtWire::of).unwrap_or_default(),
             doubted_since_us: question.doubt.as_ref().map(|doubt| doubt.started_at.0),
             expires_in_ms: question.terms.expires_in_ms,
             four_eyes: question.terms.four_eyes == FourEyes::On,
+            number: question.number,
             policy: question.ground.policy.as_ref().map(Text::share),
             quorum: question.terms.quorum,
             reason: question.ground.reason.as_ref().map(Text::share),
             rule: question.ground.rule.as_ref().map(Text::share),
-            standing: question.standing,
         }
     }
 
@@ -196,6 +262,7 @@ impl Wire for QuestionWire {
             (None, _) => return Err(Fault::at("doubted_since_us")),
         };
         Ok(Question {
+            number: self.number,
             ground: ground_core(self.reason, self.rule, self.policy),
             terms: Terms {
                 approvers: texts_core(self.approvers),
@@ -204,9 +271,7 @@ impl Wire for QuestionWire {
                 four_eyes: four_eyes_core(self.four_eyes),
             },
             deadline: self.deadline_us.map(Timestamp),
-            approvals: all_core(self.approvals, "approvals")?,
-            standing: self.standing,
-            again: self.again,
+            answers: all_core(self.answers, "answers")?,
             doubt,
         })
     }

@@ -13,15 +13,17 @@ use super::{ActorWire, DigestText, Fault, Name, Text, Wire, is_default};
 pub(crate) struct GrantWire {
     #[serde(default, skip_serializing_if = "is_default")]
     actor: ActorWire,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<Text>,
     at_us: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<DigestText>,
     id: Text,
     /// The run that it holds in; without it and without a session, all of the tenant's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    schema: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,11 +44,12 @@ impl Wire for GrantWire {
         };
         Self {
             actor: ActorWire::of(&grant.actor),
+            agent: grant.agent.as_ref().map(Text::share),
             at_us: grant.at.0,
             digest: grant.digest.map(DigestText),
             id: Text::new(grant.id.as_str()),
             run,
-            schema: grant.schema.as_ref().map(Text::share),
+            definition: grant.definition.as_ref().map(Text::share),
             session,
             tenant: grant.tenant.as_ref().map(Text::share),
             tool: Text::new(grant.tool.as_str()),
@@ -59,8 +62,9 @@ impl Wire for GrantWire {
         let digest: Option<Digest> = self.digest.map(|digest| digest.0);
         Ok(Grant {
             id: GrantId::new(self.id.0),
+            agent: text(self.agent),
             tool: ToolName::new(self.tool.0),
-            schema: text(self.schema),
+            definition: text(self.definition),
             digest,
             scope: match (text(self.run), text(self.session)) {
                 (Some(run), None) => GrantScope::Run(RunId::new(run)),
@@ -80,10 +84,10 @@ impl Wire for GrantWire {
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolWire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<Text>,
     name: Text,
     repeat: Name<Repeat>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    schema: Option<Text>,
     source: Text,
 }
 
@@ -94,13 +98,13 @@ impl Wire for ToolWire {
         Self {
             name: Text::new(facts.name.as_str()),
             repeat: Name(facts.repeat),
-            schema: facts.schema.as_ref().map(Text::share),
+            definition: facts.definition.as_ref().map(Text::share),
             source: Text::share(&facts.source),
         }
     }
 
     fn core(self) -> Result<ToolFacts, Fault> {
-        let schema: Option<Arc<str>> = self.schema.map(|text| text.0);
-        Ok(ToolFacts { name: ToolName::new(self.name.0), repeat: self.repeat.0, source: self.source.0, schema })
+        let definition: Option<Arc<str>> = self.definition.map(|text| text.0);
+        Ok(ToolFacts { name: ToolName::new(self.name.0), repeat: self.repeat.0, source: self.source.0, definition })
     }
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use holdpoint_core::{
     Asked, Code, DoubtCause, ErrorDetail, Failure, FinalTools, ModelStop, Outcome, Parallel, ParallelToolCalls,
-    PauseReason, Progress, Recheck, Repeat, ResultOrder, Role, Siblings, Source, Stage, StopReason,
+    PauseReason, Progress, QuestionKind, Recheck, Repeat, ResultOrder, Role, Siblings, Source, Stage, StopReason,
 };
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -66,7 +66,7 @@ macro_rules! named_by_the_core {
     };
 }
 
-named_by_the_core!(Outcome, Source, Repeat, Failure, DoubtCause, Said);
+named_by_the_core!(Outcome, Source, Repeat, Failure, DoubtCause, QuestionKind, Said);
 
 macro_rules! named {
     ($type:ty: $($variant:path = $text:literal),*) => {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use holdpoint_core::{Block, Doubt, DoubtCause, FourEyes, ToolResult};
+use holdpoint_core::{Block, Doubt, DoubtCause, FourEyes, QuestionAnswer, QuestionKind, Stated, ToolResult};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::decision::texts_of;
@@ -14,12 +14,16 @@ use crate::pending::{Kept, Pending};
 pub(crate) struct PendingWire {
     #[serde(default, skip_serializing_if = "is_default")]
     again: bool,
-    /// Who approved so far; nobody in particular is `null`.
+    /// Answers short of the quorum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    answers: Vec<ShownAnswer>,
+    /// Who approved so far; `null` for a person without a name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     approvals: Vec<Option<Text>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     approvers: Vec<Text>,
     arguments: Json,
+    arguments_digest: DigestText,
     arguments_summary: String,
     attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,6 +38,8 @@ pub(crate) struct PendingWire {
     id: Text,
     idempotency_key: Text,
     pub(crate) index: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<Name<QuestionKind>>,
     name: Text,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     quorum: u32,
@@ -49,6 +55,36 @@ pub(crate) struct PendingWire {
     tool_source: Text,
     #[serde(default, skip_serializing_if = "is_default")]
     uncertain: bool,
+}
+
+/// One person's answer to a question that needs several.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+pub(crate) struct ShownAnswer {
+    actor: Option<Text>,
+    at: Moment,
+    decision: Cow<'static, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Text>,
+    /// Whether a grant said it for them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    standing: bool,
+}
+
+impl ShownAnswer {
+    pub(crate) fn of(answer: &QuestionAnswer) -> Self {
+        let decision = match answer.stated {
+            Stated::Approve => "allow",
+            Stated::Supply(_) => "answer",
+            Stated::Happened(_) => "happened",
+        };
+        Self {
+            actor: answer.actor.id.as_ref().map(Text::share),
+            at: Moment(answer.at),
+            decision: decision.into(),
+            reason: answer.reason.as_ref().map(Text::share),
+            standing: answer.standing,
+        }
+    }
 }
 
 /// Why nobody knows whether a call took effect.
@@ -102,19 +138,22 @@ impl PendingWire {
     pub(crate) fn of(pending: &Pending, kept: &Kept) -> Self {
         Self {
             again: pending.again,
-            approvals: pending.approvals.iter().map(|actor| actor.id.as_ref().map(Text::share)).collect(),
+            answers: pending.answers.iter().map(ShownAnswer::of).collect(),
+            approvals: pending.approvals().map(|actor| actor.id.as_ref().map(Text::share)).collect(),
             approvers: texts_of(&pending.approvers),
             arguments: Json::new(pending.arguments.share()),
+            arguments_digest: DigestText(pending.arguments_digest()),
             arguments_summary: pending.arguments_summary.clone(),
             attempt: pending.attempt.0,
             deadline: pending.deadline.map(Moment),
             decision: kept.decision.map(Cow::Borrowed),
-            digest: DigestText(pending.digest()),
+            digest: DigestText(pending.digest),
             doubt: pending.doubt.as_ref().map(ShownDoubt::of),
             four_eyes: pending.four_eyes == FourEyes::On,
             id: Text::new(pending.id.as_str()),
             idempotency_key: Text::new(pending.idempotency_key.as_str()),
             index: pending.index.0,
+            kind: pending.kind.map(Name),
             name: Text::new(pending.name.as_str()),
             quorum: pending.quorum,
             reason: pending.reason.as_ref().map(Text::share),
@@ -136,6 +175,7 @@ impl PendingWire {
             ("tool", self.tool == other.tool),
             ("arguments", self.arguments == other.arguments),
             ("digest", self.digest == other.digest),
+            ("arguments_digest", self.arguments_digest == other.arguments_digest),
             ("decision", self.decision == other.decision),
             ("result", self.result == other.result),
             ("idempotency_key", self.idempotency_key == other.idempotency_key),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Loaded, Traces, Trust, Unsigned};
-use holdpoint_codec::{CodecError, Context, SigningKey, pending, tasks};
+use holdpoint_codec::{CodecError, Context, SigningKey, new_run, pending, tasks};
 use holdpoint_core::{Attributes, Code, Event, Input, JsonText, Run, Timestamp};
 use serde_json::{Value, json};
 use support::{Story, inputs, story};
@@ -29,7 +29,7 @@ fn load_unsigned(text: &str) -> Result<Loaded, CodecError> {
 }
 
 fn imported(loaded: Loaded) -> Run {
-    let mut run = Run::new(loaded.run_id);
+    let mut run = new_run(loaded.run_id);
     run.apply(&Event::Imported(Arc::new(loaded.snapshot)));
     run
 }
@@ -52,6 +52,7 @@ fn a_run_goes_on_in_another_process_exactly_as_it_would_have_here() {
         let mut there = imported(load(&signed(here)).unwrap());
         let mut here = here.clone();
         assert_eq!(format!("{:?}", there.snapshot()), format!("{:?}", here.snapshot()));
+        let input = support::naming_questions(&here, input);
         let theirs = there.step(input.clone(), now).unwrap();
         let ours = here.step(input, now).unwrap();
         let encoded = |events: &[Event]| events.iter().map(holdpoint_codec::encode_event).collect::<Vec<_>>();
@@ -261,7 +262,7 @@ fn what_does_not_fit_together_is_refused_and_named() {
         (&for_people, "/state/completion/0", json!(77), "state.completion"),
         (&for_people, "/state/history_len", json!(1000), "state.history_len"),
         (&for_people, "/state/model_calls", json!(u32::MAX), "state.model_calls"),
-        (&for_people, "/state/calls/0/question/quorum", json!(1), "state.calls[0].question.approvals"),
+        (&for_people, "/state/calls/0/question/quorum", json!(1), "state.calls[0].question.answers"),
         (&for_results, "/state/calls/0/state", json!("running"), "state.calls[0].started_at_us"),
         (&for_results, "/state/calls/0/state", json!("sleeping"), "state.calls[0].state"),
         (&for_results, "/context/user_id", json!("x".repeat(300)), "context.user_id"),

@@ -10,8 +10,8 @@ use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Trust};
 use holdpoint_codec::tasks::{decode_delivery, decode_task, encode_delivery, encode_task, tasks};
 use holdpoint_codec::{
     Context, RememberRequest, SigningKey, arguments_for, audit, canonical_json, decode_event, decode_grant,
-    encode_event, encode_grant, grant_to_json, message_from_json, message_to_json, parse_arguments, result_from_text,
-    result_to_text,
+    encode_event, encode_grant, grant_to_json, message_from_json, message_to_json, new_run, parse_arguments,
+    result_from_text, result_to_text,
 };
 use holdpoint_core::*;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -106,11 +106,11 @@ fn decision() -> impl Strategy<Value = Decision> {
 
 fn facts() -> impl Strategy<Value = ToolFacts> {
     let repeat = prop_oneof![Just(Repeat::Never), Just(Repeat::Safe), Just(Repeat::WithKey)];
-    (text(), repeat, text(), prop::option::of(text())).prop_map(|(name, repeat, source, schema)| ToolFacts {
+    (text(), repeat, text(), prop::option::of(text())).prop_map(|(name, repeat, source, definition)| ToolFacts {
         name: ToolName::new(name),
         repeat,
         source,
-        schema,
+        definition,
     })
 }
 
@@ -123,9 +123,10 @@ fn grant() -> impl Strategy<Value = Grant> {
     let about = (text(), facts(), prop::option::of(any::<[u8; 32]>()));
     let said = (actor(), prop::option::of(text()), any::<i64>(), prop::option::of(any::<i64>()));
     (about, scope, said).prop_map(|((id, facts, digest), scope, (actor, tenant, at, until))| Grant {
+        agent: tenant.clone(),
         id: GrantId::new(id),
         tool: facts.name,
-        schema: facts.schema,
+        definition: facts.definition,
         digest: digest.map(Digest),
         scope,
         until: until.map(Timestamp),
@@ -259,7 +260,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// How a run is asked about: its terms, its session, and the schema of its tools.
+/// How a run is asked about: its terms, its session, and the definition of its tools.
 type Asking = (Terms, Option<Arc<str>>, Option<Arc<str>>);
 
 fn asking() -> impl Strategy<Value = Asking> {
@@ -267,7 +268,7 @@ fn asking() -> impl Strategy<Value = Asking> {
 }
 
 /// A run that paused after this conversation.
-fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes, (terms, session, schema): Asking) -> Run {
+fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes, (terms, session, definition): Asking) -> Run {
     let mut run = support::folded(&[]);
     let settings = Settings { context_keys: context.keys().cloned().collect::<BTreeSet<_>>(), ..Settings::default() };
     let now = Timestamp(1_700_000_000_000_000);
@@ -285,7 +286,7 @@ fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes, (terms,
     run.step(Input::Started(Box::new(started)), now).unwrap();
     let Input::Replied(mut replied) = support::inputs::second_reply() else { unreachable!("it is a reply") };
     let calls = replied.reply.iter_mut().flat_map(|reply| &mut reply.calls);
-    calls.filter_map(|call| call.tool.as_mut()).for_each(|facts| facts.schema = schema.clone());
+    calls.filter_map(|call| call.tool.as_mut()).for_each(|facts| facts.definition = definition.clone());
     run.step(Input::Replied(replied), now).unwrap();
     let confirm = Decision::Confirm(Ground::reason(reason), terms);
     let decisions = vec![(CallIndex(0), confirm), (CallIndex(1), Decision::allow())];
@@ -294,7 +295,7 @@ fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes, (terms,
 }
 
 fn allow_first(run: &Run) -> Input {
-    let answer = GivenAnswer::new(Answer::Approve, None);
+    let answer = GivenAnswer::new(Answer::Approve, run.question_digest(CallIndex(0)));
     Input::Answered(Box::new(Answered {
         target: Target::Batch(run.batch()),
         actor: Actor::default(),
@@ -371,9 +372,9 @@ proptest! {
         messages in vec(message(), 0..3),
         name in text(),
         context in btree_map(text(), any::<i32>().prop_map(|n| JsonText::new(n.to_string())), 0..3),
-        schema in prop::option::of(text()),
+        definition in prop::option::of(text()),
     ) {
-        let mut run = paused(messages, name, context, (Terms::default(), None, schema.clone()));
+        let mut run = paused(messages, name, context, (Terms::default(), None, definition.clone()));
         run.step(allow_first(&run), Timestamp(0)).unwrap();
         for call in [CallIndex(0), CallIndex(1)] {
             run.step(Input::Deferred(Deferred { call, recheck: None }), Timestamp(0)).unwrap();
@@ -384,7 +385,7 @@ proptest! {
             prop_assert_eq!(stored.task.arguments.expose(), task.arguments.expose());
             prop_assert_eq!(stored.context, Context::from_stored(run.context()).with_run_id(run.id().clone()));
             prop_assert_eq!(&stored.settings, run.settings());
-            prop_assert_eq!(&stored.tool.schema, &schema);
+            prop_assert_eq!(&stored.tool.definition, &definition);
         }
     }
 
@@ -425,7 +426,7 @@ proptest! {
         let check = LoadOptions { keys: &keys, ..LoadOptions::default() };
         let loaded = continuation::load(&text, &check).unwrap();
         prop_assert_eq!(loaded.trust, Trust::Signed);
-        let mut there = Run::new(loaded.run_id);
+        let mut there = new_run(loaded.run_id);
         there.apply(&Event::Imported(Arc::new(loaded.snapshot)));
         prop_assert_eq!(continuation::dump(&there, &options).unwrap(), text.clone());
         // What was signed is canonical, so that it can be found again in any other writing of the same payload.

@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 use crate::support;
 
-use holdpoint_codec::{decode_event, encode_event};
+use holdpoint_codec::{decode_event, encode_event, new_run};
 use holdpoint_core::{Decision, DoubtCause, Event, Ground, Run, Terms};
 use support::grants::grant_story;
 use support::workers::worker_story;
@@ -68,7 +68,7 @@ fn reads_back(log: &[Event]) {
 #[test]
 fn a_paused_run_of_one_turn_takes_little_beside_its_texts() {
     use holdpoint_core::*;
-    let mut run = Run::new(RunId::new("0197f3a4-5b6c-7d8e-9f00-112233445566"));
+    let mut run = new_run(RunId::new("0197f3a4-5b6c-7d8e-9f00-112233445566"));
     let mut log = Vec::new();
     let now = Timestamp(1_700_000_000_000_000);
     let mut tell = |input: Input| log.extend(run.step(input, now).unwrap());
@@ -84,7 +84,7 @@ fn a_paused_run_of_one_turn_takes_little_beside_its_texts() {
         trace: None,
     })));
     let arguments = CallArguments::Canonical(support::arguments("refund", r#"{"amount":250,"order":"42"}"#));
-    let facts = ToolFacts { name: "refund".into(), repeat: Repeat::Never, source: "native".into(), schema: None };
+    let facts = ToolFacts { name: "refund".into(), repeat: Repeat::Never, source: "native".into(), definition: None };
     let call = ProposedCall {
         provider_id: Some("call_abc123".into()),
         name: "refund".into(),

@@ -7,7 +7,8 @@ use super::{Missing, Target};
 use crate::planted::{self, Bug};
 use crate::{
     Actor, Answer, Asked, Attributes, Call, CallAnswered, CallId, CallIndex, CallState, Code, Decision, Digest,
-    DoubtCause, Event, Grant, Outcome, PauseReason, Question, Rejection, Remember, Run, Source, Terms, Timestamp,
+    DoubtCause, Event, Grant, Limits, Outcome, PauseReason, Question, QuestionKind, Rejection, Remember, Run, Source,
+    Stated, Terms, Timestamp,
 };
 
 /// A person's answers.
@@ -30,9 +31,9 @@ pub struct Answered {
 pub struct GivenAnswer {
     /// What they said.
     pub answer: Answer,
-    /// What they were shown, if they say so.
+    /// The digest of the question that they were shown.
     pub digest: Option<Digest>,
-    /// What policy says about edited arguments.
+    /// What policy says now about the call as it would run. Required for edited arguments.
     pub decision: Option<Decision>,
     /// What they want to be taken as said for calls that are yet to come.
     pub remember: Option<Remember>,
@@ -68,9 +69,8 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
             }
             return Err(reject(Code::ConflictingDecision));
         }
-        run.expect_seen(call, &given, &answered.target)?;
-        let before = Asking { run, call, actor: &answered.actor, now };
-        match before.judge(&given).map_err(reject)? {
+        let asking = Asking { run, index, call, actor: &answered.actor, now };
+        match asking.judge(&given).map_err(reject)? {
             Verdict::Known => {}
             Verdict::New => {
                 fresh.insert(index, given);
@@ -112,9 +112,10 @@ enum Verdict {
     New,
 }
 
-/// One call, the one who answers about it, and when.
+/// One call, the person who answers about it, and when.
 struct Asking<'a> {
     run: &'a Run,
+    index: CallIndex,
     call: &'a Call,
     actor: &'a Actor,
     now: Timestamp,
@@ -129,36 +130,48 @@ impl Asking<'_> {
     }
 
     fn judge_open(&self, question: &Question, given: &GivenAnswer) -> Result<Verdict, Code> {
-        let call = self.call;
-        // What was tried as often as it may be needs its result, whether it took effect or not.
-        let exhausted = question.doubt.as_ref().is_some_and(|doubt| doubt.cause == DoubtCause::OutOfAttempts);
-        let asks = call.asks().is_some();
-        let fits = match (&given.answer, question.doubt.is_some()) {
-            (Answer::Approve | Answer::Refuse { .. }, _) => true,
-            // Policy must have been asked about what would run instead.
-            (Answer::ApproveEdited(_), doubted) => !doubted && given.decision.is_some(),
-            // A result in the tool's place is one person's word: it cannot stand in for several.
-            (Answer::Supply(_), doubted) => (!doubted || exhausted || asks) && question.terms.quorum <= 1,
-            (Answer::Happened(_), doubted) => doubted,
-        };
-        if !fits || !self.may_remember(question, given) {
+        if !fits(question, given) || !self.may_remember(question, given) {
             return Err(Code::InvalidDecision);
         }
         self.expect_admitted(&question.terms)?;
-        let before = question.approvals.iter().position(|before| before.id == self.actor.id);
-        let approved_before = before.is_some();
-        // A grant is about many calls: it does not keep its giver from saying no to this one.
-        let bound = before.is_some_and(|place| place >= question.standing as usize);
-        // Whoever repeats an edit was shown the old digest; their arguments are compared instead.
-        if approved_before && matches!(&given.answer, Answer::ApproveEdited(edited) if call.canonical() == Some(edited))
+        let before = question.answer_of(self.actor);
+        // The same edit again names the question that it changed; its arguments are compared instead.
+        if let (Answer::ApproveEdited(edited), Some(_)) = (&given.answer, before)
+            && self.call.canonical() == Some(edited)
         {
             return Ok(Verdict::Known);
         }
-        expect_digest(call, given)?;
-        match (&given.answer, approved_before) {
-            (Answer::Approve, true) => Ok(Verdict::Known),
-            (Answer::Refuse { .. } | Answer::Supply(_), true) if bound => Err(Code::ConflictingDecision),
-            _ => Ok(Verdict::New),
+        self.expect_digest(question, given)?;
+        let Some(before) = before else {
+            let full = question.answers.len() >= Limits::QUESTION_ANSWERS_MAX;
+            return if full { Err(Code::InvalidDecision) } else { Ok(Verdict::New) };
+        };
+        match Stated::of(&given.answer) {
+            Some(stated) if stated.same_as(&before.stated) => Ok(Verdict::Known),
+            // A grant is about many calls: it does not keep the person who gave it from saying something else about this one.
+            Some(_) if before.standing => Ok(Verdict::New),
+            // People who know different things about what happened must be able to agree.
+            Some(_) if question.doubt.is_some() => Ok(Verdict::New),
+            Some(_) => Err(Code::ConflictingDecision),
+            None => match &given.answer {
+                // An edit makes another question, which everybody may answer.
+                Answer::ApproveEdited(_) => Ok(Verdict::New),
+                Answer::Refuse { .. } if before.standing => Ok(Verdict::New),
+                Answer::Refuse { .. } | Answer::Approve | Answer::Supply(_) | Answer::Happened(_) => {
+                    Err(Code::ConflictingDecision)
+                }
+            },
+        }
+    }
+
+    /// An answer counts for the question whose digest it names. Only the refusal of a permission needs no digest: whatever
+    /// was shown, the call does not run.
+    fn expect_digest(&self, question: &Question, given: &GivenAnswer) -> Result<(), Code> {
+        let refuses = matches!(given.answer, Answer::Refuse { .. }) && question.kind() == QuestionKind::Permission;
+        match given.digest {
+            None if refuses => Ok(()),
+            Some(named) if self.run.digest_of_question(self.index, self.call) == Some(named) => Ok(()),
+            Some(_) | None => Err(Code::DigestMismatch),
         }
     }
 
@@ -179,45 +192,54 @@ impl Asking<'_> {
         if call.asked == Asked::No {
             return Err(Code::UnknownToolCall);
         }
-        // Whoever may not answer does not learn what was answered either.
+        // A person who may not answer does not learn what was answered either.
         self.expect_admitted(&call.terms)?;
         let same = match (&call.state, call.asked) {
             (CallState::Settled(kept), Asked::Yes) => match (&given.answer, kept.outcome) {
                 (_, Outcome::Expired | Outcome::Cancelled) => return Err(Code::UnknownToolCall),
-                (Answer::Refuse { .. }, Outcome::Refused) => true,
-                (Answer::ApproveEdited(edited), Outcome::Denied) => call.canonical() == Some(edited),
+                (Answer::Refuse { .. }, outcome) => outcome == Outcome::Refused,
+                (Answer::ApproveEdited(edited), outcome) => {
+                    outcome == Outcome::Denied && call.canonical() == Some(edited)
+                }
                 (Answer::Supply(result) | Answer::Happened(result), _) => {
                     kept.source == Some(Source::Person) && kept.result.same_as(result)
                 }
-                _ => false,
+                (Answer::Approve, _) => kept.code == Some(Code::PolicyRevoked),
             },
-            (_, Asked::No | Asked::Approved | Asked::Yes) => {
-                expect_digest_of_approval(call, given)?;
-                match &given.answer {
-                    Answer::Approve if call.given.is_some() => call.given.as_ref().is_some_and(|said| said.is(None)),
-                    Answer::Supply(answer) => call.given.as_ref().is_some_and(|said| said.is(Some(answer))),
-                    Answer::Approve => true,
-                    Answer::ApproveEdited(edited) => call.canonical() == Some(edited),
-                    Answer::Refuse { .. } | Answer::Happened(_) => false,
-                }
-            }
+            (_, Asked::No | Asked::Approved | Asked::Yes) => match (&given.answer, &call.given) {
+                (Answer::Approve, None) => true,
+                (Answer::Approve, Some(given)) => given.is(None),
+                (Answer::Supply(answer), given) => given.as_ref().is_some_and(|given| given.is(Some(answer))),
+                (Answer::ApproveEdited(edited), _) => call.canonical() == Some(edited),
+                (Answer::Refuse { .. } | Answer::Happened(_), _) => false,
+            },
         };
-        if same { Ok(Verdict::Known) } else { Err(Code::ConflictingDecision) }
+        if !same {
+            return Err(Code::ConflictingDecision);
+        }
+        // It changes nothing; still, nobody is told that an answer to another question was accepted.
+        match given.digest {
+            Some(named) if call.answered.is_some_and(|answered| answered != named) => Err(Code::DigestMismatch),
+            Some(_) | None => Ok(Verdict::Known),
+        }
     }
 }
 
-fn expect_digest(call: &Call, given: &GivenAnswer) -> Result<(), Code> {
-    match (given.digest, call.canonical()) {
-        (Some(shown), Some(arguments)) if shown != arguments.digest() => Err(Code::DigestMismatch),
-        _ => Ok(()),
-    }
-}
-
-/// Whoever repeats an edit was shown the old digest; their arguments are compared instead.
-fn expect_digest_of_approval(call: &Call, given: &GivenAnswer) -> Result<(), Code> {
-    match given.answer {
-        Answer::Approve => expect_digest(call, given),
-        _ => Ok(()),
+/// Whether this can be said to such a question.
+fn fits(question: &Question, given: &GivenAnswer) -> bool {
+    let exhausted = question.doubt.as_ref().is_some_and(|doubt| doubt.cause == DoubtCause::OutOfAttempts);
+    match (&given.answer, question.kind()) {
+        (Answer::Approve | Answer::Refuse { .. }, _) => true,
+        // Policy must have been asked about what would run instead.
+        (Answer::ApproveEdited(_), QuestionKind::Permission) => given.decision.is_some(),
+        (Answer::ApproveEdited(_), QuestionKind::Doubt | QuestionKind::Input) => false,
+        // A result in the tool's place is one person's word: it cannot stand in for several.
+        (Answer::Supply(_), QuestionKind::Permission) => question.terms.quorum <= 1,
+        // What was tried as often as it may be needs its result, whether it took effect or not.
+        (Answer::Supply(_), QuestionKind::Doubt) => exhausted,
+        (Answer::Supply(_), QuestionKind::Input) => true,
+        (Answer::Happened(_), QuestionKind::Permission) => false,
+        (Answer::Happened(_), QuestionKind::Doubt | QuestionKind::Input) => true,
     }
 }
 
@@ -233,17 +255,6 @@ fn says_the_same(one: &Answer, other: &Answer) -> bool {
 }
 
 impl Run {
-    /// A question that was asked again has the digest of the one before it. An approval that names only the batch may
-    /// have been meant for that one.
-    fn expect_seen(&self, call: &Call, given: &GivenAnswer, target: &Target) -> Result<(), Rejection> {
-        let again = call.question().is_some_and(|question| question.again);
-        let approves = matches!(given.answer, Answer::Approve | Answer::ApproveEdited(_));
-        match target {
-            Target::Batch(_) if again && approves => Err(Rejection::StaleContinuation { current: self.continuation() }),
-            Target::Batch(_) | Target::Continuation(_) => Ok(()),
-        }
-    }
-
     /// What an approval says about calls that are yet to come. Nothing, if it does not count.
     fn granted(
         &self,
@@ -258,8 +269,12 @@ impl Run {
             (Answer::ApproveEdited(edited), Some(Decision::Confirm(_, terms))) => {
                 (edited, terms.asks_the_same(&call.terms))
             }
+            (Answer::Approve, Some(Decision::Confirm(_, terms))) => {
+                (call.canonical()?, !terms.stricter_than(&call.question()?.terms))
+            }
+            (Answer::Approve, Some(Decision::Allow(_)) | None) => (call.canonical()?, true),
             (Answer::ApproveEdited(_), Some(Decision::Deny(_)) | None) => return None,
-            (Answer::Approve, _) => (call.canonical()?, true),
+            (Answer::Approve, Some(Decision::Deny(_))) => return None,
             (Answer::Refuse { .. } | Answer::Supply(_) | Answer::Happened(_), _) => return None,
         };
         let facts = call.tool.as_ref()?;

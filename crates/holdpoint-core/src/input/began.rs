@@ -1,7 +1,9 @@
 //! An executor is about to start a call: the hooks let it through, the tool has not started.
 
 use crate::planted::{self, Bug};
-use crate::{Attempt, CallIndex, CallState, Decision, Event, Failure, Phase, Rejection, Run, Stage, Timestamp, Work};
+use crate::{
+    Attempt, Call, CallIndex, CallState, Decision, Event, Failure, Phase, Rejection, Run, Stage, Timestamp, Work,
+};
 
 /// A call that is about to start.
 #[derive(Clone, Debug)]
@@ -19,24 +21,27 @@ pub(super) fn decide(run: &Run, began: Began, now: Timestamp) -> Result<Vec<Even
         None => run.expect_executable(began.call, "began")?,
         Some(attempt) => run.expect_repeatable(began.call, attempt)?,
     }
-    if let Some(revoked) = revoked(began.call, began.recheck, now) {
-        return Ok(vec![revoked]);
+    if let Some(held) = run.held_by_policy(began.call, began.recheck, now) {
+        return Ok(vec![held]);
     }
     let attempt = run.calls[began.call.as_usize()].attempts.next();
     Ok(vec![Event::ToolStarted { call: began.call, attempt, at: now }])
 }
 
-/// Only new denials count.
-pub(super) fn revoked(call: CallIndex, recheck: Option<Decision>, now: Timestamp) -> Option<Event> {
-    match recheck {
-        Some(decision @ Decision::Deny(_)) => {
-            Some(Event::CallDecided { call, stage: Stage::Recheck, decision, shadow: None, at: now })
-        }
-        Some(Decision::Allow(_) | Decision::Confirm(..)) | None => None,
-    }
-}
-
 impl Run {
+    /// What keeps a call from starting when policy is asked again: a denial, or terms that nobody met. What it allows now is
+    /// no more than was allowed before.
+    pub(super) fn held_by_policy(&self, index: CallIndex, recheck: Option<Decision>, now: Timestamp) -> Option<Event> {
+        let decision = recheck?;
+        let approved = self.call(index).and_then(Call::approved_terms);
+        let holds = match &decision {
+            Decision::Allow(_) => false,
+            Decision::Deny(_) => true,
+            Decision::Confirm(..) => decision.asks_again(approved).is_some(),
+        };
+        holds.then_some(Event::CallDecided { call: index, stage: Stage::Recheck, decision, shadow: None, at: now })
+    }
+
     /// A hook may start a call again whose attempt it saw end, without anything in between.
     fn expect_repeatable(&self, index: CallIndex, ended: Attempt) -> Result<(), Rejection> {
         let not_expected = Rejection::NotExpected { input: "began" };

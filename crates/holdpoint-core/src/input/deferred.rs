@@ -13,8 +13,8 @@ pub struct Deferred {
 
 pub(super) fn decide(run: &Run, deferred: Deferred, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     run.expect_executable(deferred.call, "deferred")?;
-    if let Some(revoked) = super::began::revoked(deferred.call, deferred.recheck, now) {
-        return Ok(vec![revoked]);
+    if let Some(held) = run.held_by_policy(deferred.call, deferred.recheck, now) {
+        return Ok(vec![held]);
     }
     let attempt = run.calls[deferred.call.as_usize()].attempts.next();
     let deadline = run.settings.task_deadline_ms.map(|ms| now.plus_ms(ms));

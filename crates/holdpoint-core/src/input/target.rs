@@ -22,6 +22,14 @@ pub enum Missing {
 }
 
 impl Run {
+    /// Whether answers that name this can be looked at in this state.
+    ///
+    /// # Errors
+    /// When the continuation was used, is not known, or waits for something else.
+    pub fn expect_answers(&self, target: &Target, missing: Missing) -> Result<(), Rejection> {
+        self.expect_target(target, missing, PauseReason::AwaitingToolConfirmation)
+    }
+
     /// Whether a resume of this kind may be looked at in this state.
     pub(crate) fn expect_target(
         &self,

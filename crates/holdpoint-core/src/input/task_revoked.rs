@@ -1,20 +1,19 @@
-//! Policy said no when a worker was about to start a call.
+//! Policy was asked again when a worker was about to start a call, and the call may not start.
 
-use super::began::revoked;
 use crate::{CallLease, Decision, Event, Rejection, Run, Timestamp};
 
-/// A task that may not be started any more.
+/// A task that may not be started as it is.
 #[derive(Clone, Debug)]
 pub struct TaskRevoked {
     /// The lease under which it was about to start.
     pub lease: CallLease,
-    /// What policy said: a denial. Nothing else is accepted.
+    /// What policy said: a denial, or a confirmation on terms that nobody met. Nothing else is accepted.
     pub decision: Decision,
 }
 
 pub(super) fn decide(run: &Run, task: TaskRevoked, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     let CallLease { turn, call, attempt, .. } = task.lease;
     let resumed = run.expect_task((turn, call, attempt))?;
-    let revoked = revoked(call, Some(task.decision), now).ok_or(Rejection::NotExpected { input: "task_revoked" })?;
-    Ok(vec![resumed, revoked])
+    let held = run.held_by_policy(call, Some(task.decision), now);
+    Ok(vec![resumed, held.ok_or(Rejection::NotExpected { input: "task_revoked" })?])
 }

@@ -1,8 +1,8 @@
 //! Cancelling, in every state.
 
-use holdpoint_core::{Cancelled, Input, Rejection, Run, RunId, Timestamp};
+use holdpoint_core::{Cancelled, Input, Rejection, Timestamp};
 
-use crate::support::check;
+use crate::support::{check, new_run};
 
 #[test]
 fn before_the_model_replied() {
@@ -128,7 +128,7 @@ fn the_text_is_what_the_model_said_last() {
 
 #[test]
 fn a_run_that_never_began() {
-    let run = Run::new(RunId::new("r"));
+    let run = new_run("r");
     let rejected = run.handle(Input::Cancelled(Cancelled::default()), Timestamp(0)).unwrap_err();
     assert_eq!(rejected, Rejection::ContinuationNotFound);
     let rejected = run.handle(Input::Retried, Timestamp(0)).unwrap_err();

@@ -5,7 +5,7 @@ use crate::support::{Stage, check};
 #[test]
 fn whoever_approved_is_asked_again() {
     check(
-        "model asks: a(confirm args=5 schema=v1)
+        "model asks: a(confirm args=5 definition=v1)
          ana allows a
          a changes to v2
          ? reasons
@@ -29,7 +29,7 @@ fn whoever_approved_is_asked_again() {
 #[test]
 fn what_was_said_about_the_tool_as_it_was_counts_no_more() {
     check(
-        "model asks: a(confirm schema=v1 quorum=2)
+        "model asks: a(confirm definition=v1 quorum=2)
          ana allows a
          ben allows a
          ? approvals
@@ -57,7 +57,7 @@ fn what_was_said_about_the_tool_as_it_was_counts_no_more() {
 fn it_is_asked_again_on_the_terms_of_what_was_approved() {
     check(
         "given requester zoe
-         model asks: a(confirm schema=v1 by=finance four_eyes within=100)
+         model asks: a(confirm definition=v1 by=finance four_eyes within=100)
          ana[finance] allows a
          at 50
          a changes to v2
@@ -78,7 +78,7 @@ fn it_is_asked_again_on_the_terms_of_what_was_approved() {
 #[test]
 fn the_quorum_of_what_was_edited_is_the_quorum_when_it_is_asked_again() {
     check(
-        "model asks: a(confirm schema=v1)
+        "model asks: a(confirm definition=v1)
          ana edits a to 1000 (confirm quorum=2)
          ben allows a
          a changes to v2",
@@ -93,7 +93,7 @@ fn the_quorum_of_what_was_edited_is_the_quorum_when_it_is_asked_again() {
 #[test]
 fn policy_is_asked_anew_and_its_denial_counts() {
     check(
-        "model asks: a(confirm schema=v1), b
+        "model asks: a(confirm definition=v1), b
          ana allows a
          a changes to v2 (deny)
          b -> ok",
@@ -108,7 +108,7 @@ fn policy_is_asked_anew_and_its_denial_counts() {
 #[test]
 fn a_question_of_policy_about_the_new_tool_replaces_the_old_one() {
     check(
-        "model asks: a(confirm schema=v1 by=finance)
+        "model asks: a(confirm definition=v1 by=finance)
          ana[finance] allows a
          a changes to v2 (confirm by=board quorum=2)
          ? reasons
@@ -129,7 +129,7 @@ fn a_question_of_policy_about_the_new_tool_replaces_the_old_one() {
 #[test]
 fn a_call_that_policy_allowed_runs_on_if_it_still_does() {
     check(
-        "model asks: a(schema=v1)
+        "model asks: a(definition=v1)
          a changes to v2
          a -> ok",
         "call model
@@ -142,7 +142,7 @@ fn a_call_that_policy_allowed_runs_on_if_it_still_does() {
 #[test]
 fn a_call_that_policy_allowed_is_asked_about_if_policy_wants_it_by_now() {
     check(
-        "model asks: a(schema=v1)
+        "model asks: a(definition=v1)
          a changes to v2 (confirm)
          ? reasons
          batch ana allows a",
@@ -157,7 +157,7 @@ fn a_call_that_policy_allowed_is_asked_about_if_policy_wants_it_by_now() {
 #[test]
 fn arguments_that_do_not_fit_any_more_fail_the_call_and_nobody_is_asked() {
     check(
-        "model asks: a(confirm schema=v1)
+        "model asks: a(confirm definition=v1)
          ana allows a
          a changes to v2 (unfit)
          ? records",
@@ -170,23 +170,23 @@ fn arguments_that_do_not_fit_any_more_fail_the_call_and_nobody_is_asked() {
 }
 
 #[test]
-fn a_batch_is_too_vague_to_approve_what_is_asked_again() {
+fn an_approval_of_the_tool_as_it_was_does_not_count_for_what_it_is_now() {
     check(
-        "model asks: a(confirm schema=v1)
+        "model asks: a(confirm definition=v1)
          batch ana allows a
          a changes to v2
-         batch ana allows a
-         batch ana allows a seen 0
-         batch ana edits a to 9
+         batch ana allows a seen q1
+         batch ana edits a to 9 seen q1
+         batch ana allows a seen nothing
          from=p1 ana allows a
          from=p2 ana allows a",
         "call model
          pause p1 for people: a
          execute a
          pause p2 after p1 for people: a
-         rejected stale_continuation: now p2
-         rejected stale_continuation: now p2
-         rejected stale_continuation: now p2
+         rejected digest_mismatch: a
+         rejected digest_mismatch: a
+         rejected digest_mismatch: a
          rejected stale_continuation: now p2
          execute a",
     );
@@ -197,7 +197,7 @@ fn a_batch_is_enough_to_refuse_it_or_to_answer_in_its_place() {
     for (answer, said) in [("denies a", "refused"), ("answers a with x", "x")] {
         check(
             &format!(
-                "model asks: a(confirm schema=v1)
+                "model asks: a(confirm definition=v1)
                  ana allows a
                  a changes to v2
                  batch ana {answer}"
@@ -216,10 +216,10 @@ fn a_batch_is_enough_to_refuse_it_or_to_answer_in_its_place() {
 #[test]
 fn a_worker_that_finds_another_tool_brings_the_question_back() {
     check(
-        "model asks: a(confirm schema=v1 defer), b(schema=v1 defer)
+        "model asks: a(confirm definition=v1 defer), b(definition=v1 defer)
          ana allows a
          worker w1 finds a changed to v2
-         batch ana allows a
+         batch ana allows a seen q1
          ana allows a
          worker w1 returns a#1=old
          worker w1 returns a#2=new, b=ok",
@@ -228,7 +228,7 @@ fn a_worker_that_finds_another_tool_brings_the_question_back() {
          execute a b
          pause p2 after p1 for results: a b
          pause p3 after p2 for people: a
-         rejected stale_continuation: now p3
+         rejected digest_mismatch: a
          execute a
          pause p4 after p3 for results: a b
          nothing changes
@@ -241,7 +241,7 @@ fn a_worker_that_finds_another_tool_may_find_that_nothing_fits_or_that_policy_sa
     for (words, said) in [("unfit", "failed:invalid_arguments"), ("deny", "denied")] {
         check(
             &format!(
-                "model asks: a(confirm schema=v1 defer)
+                "model asks: a(confirm definition=v1 defer)
                  ana allows a
                  worker w1 finds a changed to v2 ({words})"
             ),
@@ -259,7 +259,7 @@ fn a_worker_that_finds_another_tool_may_find_that_nothing_fits_or_that_policy_sa
 #[test]
 fn a_worker_that_had_it_before_cannot_bring_anything_back() {
     check(
-        "model asks: a(confirm schema=v1 defer safe)
+        "model asks: a(confirm definition=v1 defer safe)
          ana allows a
          worker w1 finds a changed to v2
          worker w1 finds a changed to v3
@@ -281,7 +281,7 @@ fn a_worker_that_had_it_before_cannot_bring_anything_back() {
 #[test]
 fn a_tool_that_is_the_same_did_not_change() {
     check(
-        "model asks: a(confirm schema=v1), b(schema=v1 defer)
+        "model asks: a(confirm definition=v1), b(definition=v1 defer)
          a changes to v2
          ana allows a
          a changes to v1
@@ -304,12 +304,12 @@ fn a_tool_that_is_the_same_did_not_change() {
 #[test]
 fn a_grant_for_the_tool_as_it_was_does_not_answer_the_question() {
     check(
-        "model asks: a(confirm schema=v1)
+        "model asks: a(confirm definition=v1)
          ana allows a remembering any
          a changes to v2
          ana allows a remembering any
          a -> ok
-         model asks: a(confirm schema=v2)",
+         model asks: a(confirm definition=v2)",
         "call model
          pause p1 for people: a
          execute a
@@ -324,10 +324,10 @@ fn a_grant_for_the_tool_as_it_was_does_not_answer_the_question() {
 #[test]
 fn what_a_grant_let_through_is_asked_about_again_too() {
     check(
-        "model asks: a(confirm schema=v1)
+        "model asks: a(confirm definition=v1)
          ana allows a remembering any
          a -> ok
-         model asks: a(confirm schema=v1)
+         model asks: a(confirm definition=v1)
          a changes to v2
          ? approvals",
         "call model
@@ -344,7 +344,7 @@ fn what_a_grant_let_through_is_asked_about_again_too() {
 #[test]
 fn a_call_in_doubt_that_may_run_again_is_asked_about_again() {
     check(
-        "model asks: a(schema=v1)
+        "model asks: a(definition=v1)
          a begins
          crash
          ana allows a
@@ -369,7 +369,7 @@ fn a_call_in_doubt_that_may_run_again_is_asked_about_again() {
 
 #[test]
 fn a_question_holds_the_turn_again_unless_siblings_run() {
-    let script = "model asks: a(confirm schema=v1), b
+    let script = "model asks: a(confirm definition=v1), b
          ana allows a
          a changes to v2
          b -> ok";
@@ -383,7 +383,7 @@ fn a_question_holds_the_turn_again_unless_siblings_run() {
     );
     check(
         "given siblings run
-         model asks: a(confirm schema=v1), b
+         model asks: a(confirm definition=v1), b
          b -> ok
          ana allows a
          a changes to v2",
@@ -399,22 +399,23 @@ fn a_question_holds_the_turn_again_unless_siblings_run() {
 #[test]
 fn it_is_the_same_in_another_store() {
     let mut stage = Stage::new();
-    for line in ["model asks: a(confirm schema=v1 quorum=2)", "ana allows a", "ben allows a", "a changes to v2", "move"]
+    for line in
+        ["model asks: a(confirm definition=v1 quorum=2)", "ana allows a", "ben allows a", "a changes to v2", "move"]
     {
         stage.play(line);
     }
     let question = stage.run().calls()[0].question().unwrap();
-    assert!(question.again);
-    stage.play("batch ana allows a");
-    assert_eq!(stage.transcript().last().unwrap(), "rejected stale_continuation: now p3");
+    assert_eq!(question.number, 2);
+    stage.play("batch ana allows a seen q1");
+    assert_eq!(stage.transcript().last().unwrap(), "rejected digest_mismatch: a");
     let facts = stage.run().calls()[0].tool.as_ref().unwrap();
-    assert_eq!(facts.schema.as_deref(), Some("v2"));
+    assert_eq!(facts.definition.as_deref(), Some("v2"));
 }
 
 #[test]
 fn calls_of_one_changed_tool_are_asked_about_one_after_the_other() {
     check(
-        "model asks: one(confirm tool=a schema=v1), two(confirm tool=a schema=v1)
+        "model asks: one(confirm tool=a definition=v1), two(confirm tool=a definition=v1)
          ana allows one; allows two
          one changes to v2
          two changes to v2

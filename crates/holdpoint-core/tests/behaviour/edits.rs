@@ -124,7 +124,7 @@ fn a_kept_edit_can_be_repeated_and_not_changed() {
     check(
         "model asks: a(confirm), b(confirm)
          partly ana edits a to 9
-         partly ana edits a to 9 seen 0
+         partly ana edits a to 9 seen q1
          partly ana edits a to 8
          partly ana allows a
          partly ana allows a seen 0

@@ -5,7 +5,7 @@ use crate::support::{Stage, check};
 /// The first turn of most of these: ana approves `a(5)` and says more.
 fn after(remembering: &str, script: &str, expected: &str) {
     let script = format!(
-        "model asks: a(confirm args=5 schema=v1)
+        "model asks: a(confirm args=5 definition=v1)
          ana[finance] allows a remembering {remembering}
          a -> ok
          {script}"
@@ -25,7 +25,7 @@ fn after(remembering: &str, script: &str, expected: &str) {
 fn a_grant_counts_as_its_givers_answer() {
     after(
         "these",
-        "model asks: a(confirm args=5 schema=v1)
+        "model asks: a(confirm args=5 definition=v1)
          ? approvals
          ? events",
         "execute a
@@ -38,25 +38,25 @@ fn a_grant_counts_as_its_givers_answer() {
 
 #[test]
 fn a_grant_for_these_arguments_says_nothing_about_others() {
-    after("these", "model asks: a(confirm args=6 schema=v1)", "pause p2 after p1 for people: a");
+    after("these", "model asks: a(confirm args=6 definition=v1)", "pause p2 after p1 for people: a");
 }
 
 #[test]
 fn a_grant_for_any_arguments_covers_others() {
-    after("any", "model asks: a(confirm args=6 schema=v1)", "execute a");
+    after("any", "model asks: a(confirm args=6 definition=v1)", "execute a");
 }
 
 #[test]
 fn a_grant_says_nothing_about_other_tools() {
-    after("any", "model asks: b(confirm args=5 schema=v1)", "pause p2 after p1 for people: b");
+    after("any", "model asks: b(confirm args=5 definition=v1)", "pause p2 after p1 for people: b");
 }
 
 #[test]
 fn a_grant_counts_for_each_call_of_a_turn_that_it_covers() {
     after(
         "these",
-        "model asks: one(confirm tool=a args=5 schema=v1), two(confirm tool=a args=6 schema=v1), \
-         three(confirm tool=a args=5 schema=v1)",
+        "model asks: one(confirm tool=a args=5 definition=v1), two(confirm tool=a args=6 definition=v1), \
+         three(confirm tool=a args=5 definition=v1)",
         "pause p2 after p1 for people: two",
     );
 }
@@ -66,7 +66,7 @@ fn a_grant_for_a_run_ends_with_it() {
     after(
         "any in=run",
         "another run s
-         model asks: a(confirm args=5 schema=v1)",
+         model asks: a(confirm args=5 definition=v1)",
         "call model
          pause p1 for people: a",
     );
@@ -130,10 +130,10 @@ fn a_grant_counts_until_its_time_and_not_at_it() {
     after(
         "these until=100",
         "at 99
-         model asks: a(confirm args=5 schema=v1)
+         model asks: a(confirm args=5 definition=v1)
          a -> ok
          at 100
-         model asks: a(confirm args=5 schema=v1)",
+         model asks: a(confirm args=5 definition=v1)",
         "execute a
          start a
          call model: a=ok
@@ -205,14 +205,14 @@ fn a_run_that_somebody_drives_is_not_told_of_a_grant_that_was_taken_back() {
 
 #[test]
 fn a_grant_dies_with_the_schema_of_its_tool() {
-    after("any", "model asks: a(confirm args=5 schema=v2)", "pause p2 after p1 for people: a");
+    after("any", "model asks: a(confirm args=5 definition=v2)", "pause p2 after p1 for people: a");
     after("any", "model asks: a(confirm args=5)", "pause p2 after p1 for people: a");
 }
 
 #[test]
 fn a_grant_does_not_count_where_its_giver_could_not_answer() {
-    after("any", "model asks: a(confirm by=board args=5 schema=v1)", "pause p2 after p1 for people: a");
-    after("any", "model asks: a(confirm by=board+finance args=5 schema=v1)", "execute a");
+    after("any", "model asks: a(confirm by=board args=5 definition=v1)", "pause p2 after p1 for people: a");
+    after("any", "model asks: a(confirm by=board+finance args=5 definition=v1)", "execute a");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_grant_of_somebody_who_lost_the_role_is_one_of_somebody_who_never_had_it() {
 fn a_grant_of_one_is_one_approval_of_a_quorum() {
     after(
         "any",
-        "model asks: a(confirm quorum=2 args=5 schema=v1)
+        "model asks: a(confirm quorum=2 args=5 definition=v1)
          ? approvals
          ana[finance] allows a
          ben allows a
@@ -287,10 +287,10 @@ fn grants_of_several_people_make_a_quorum_and_those_of_one_do_not() {
     );
     after(
         "any",
-        "model asks: a(confirm args=6 schema=v2)
+        "model asks: a(confirm args=6 definition=v2)
          ana[finance] allows a remembering any
          a -> ok
-         model asks: a(confirm quorum=2 args=6 schema=v2)",
+         model asks: a(confirm quorum=2 args=6 definition=v2)",
         "pause p2 after p1 for people: a
          execute a
          start a
@@ -322,10 +322,10 @@ fn a_grant_of_nobody_in_particular_counts_like_their_answer() {
 
 #[test]
 fn a_grant_never_beats_a_denial() {
-    after("any", "model asks: a(deny args=5 schema=v1)", "call model: a=denied");
+    after("any", "model asks: a(deny args=5 definition=v1)", "call model: a=denied");
     after(
         "any",
-        "model asks: a(confirm args=5 schema=v1)
+        "model asks: a(confirm args=5 definition=v1)
          a begins (deny)",
         "execute a
          call model: a=denied",
@@ -346,7 +346,7 @@ fn a_grant_is_not_needed_where_policy_allows() {
 fn a_grant_never_answers_a_doubt() {
     after(
         "any",
-        "model asks: a(confirm args=5 schema=v1)
+        "model asks: a(confirm args=5 definition=v1)
          a begins
          crash
          ana[finance] allows a remembering any
@@ -363,7 +363,7 @@ fn a_grant_never_answers_a_doubt() {
 fn whoever_gave_a_grant_may_still_refuse_one_call_that_it_counts_for() {
     after(
         "any",
-        "model asks: a(confirm quorum=2 args=5 schema=v1)
+        "model asks: a(confirm quorum=2 args=5 definition=v1)
          ana[finance] denies a",
         "pause p2 after p1 for people: a(1/2)
          call model: a=refused",

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    CallArguments, CallIndex, CallState, Input, Message, PauseNumber, PauseReason, Rejection, Run, RunId, Snapshot,
-    Timestamp, Turn,
+    CallArguments, CallIndex, CallState, Input, Message, PauseNumber, PauseReason, Rejection, Snapshot, Timestamp, Turn,
 };
 
-use crate::support::{Stage, check};
+use crate::support::{Stage, check, new_run};
 
 #[test]
 fn a_moved_run_goes_on() {
@@ -134,7 +133,7 @@ fn misfit(script: &str, change: impl FnOnce(&mut Snapshot)) -> &'static str {
     script.lines().for_each(|line| stage.play(line.trim()));
     let mut snapshot = stage.run().snapshot().unwrap();
     change(&mut snapshot);
-    let run = Run::new(RunId::new("r"));
+    let run = new_run("r");
     match run.handle(Input::Imported(Arc::new(snapshot)), Timestamp(0)) {
         Err(Rejection::InvalidSnapshot { field }) => field,
         other => panic!("{other:?}"),

@@ -27,6 +27,7 @@ mod order;
 mod orders;
 mod partial;
 mod properties;
+mod questions;
 mod quorum;
 mod recheck;
 mod remembering;

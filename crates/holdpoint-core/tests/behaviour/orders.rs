@@ -10,13 +10,13 @@ mod planted;
 mod rules;
 
 use holdpoint_core::{
-    Authorized, Began, Call, CallIndex, CallState, Effect, Input, ModelStop, Outcome, Replied, Reply, Returned, Run,
-    RunId, Siblings, Source, Timestamp, ToolResult, Usage,
+    Authorized, Began, Call, CallIndex, CallState, Digest, Effect, Input, ModelStop, Outcome, Replied, Reply, Returned,
+    Run, Siblings, Source, Timestamp, ToolResult, Usage,
 };
 use proptest::prelude::*;
 
 use crate::properties::watch::Watch;
-use crate::support::{Stage, plans, settlement};
+use crate::support::{Stage, new_run, plans, settlement};
 use moves::{Move, moves, sharp_moves};
 use rules::{Book, Standing, Verdict};
 
@@ -44,14 +44,21 @@ struct Play {
     watch: Watch,
     book: Book,
     now: Timestamp,
+    /// The digests of the first question about each call.
+    first: Vec<Option<Digest>>,
 }
 
 impl Play {
     /// The run at its first pause.
     fn open((siblings, calls): (Siblings, &str)) -> Self {
         let plans = plans(calls);
-        let mut play =
-            Self { run: Run::new(RunId::new("r")), watch: Watch::new(), book: Book::open(&plans), now: Timestamp(0) };
+        let mut play = Self {
+            run: new_run("r"),
+            watch: Watch::new(),
+            book: Book::open(&plans),
+            now: Timestamp(0),
+            first: Vec::new(),
+        };
         let mut stage = Stage::new();
         stage.given("requester zoe");
         stage.settings.siblings = siblings;
@@ -71,6 +78,7 @@ impl Play {
         play.must(Input::Authorized(Authorized::new(decisions)));
         play.execute();
         assert!(play.run.continuation().is_some(), "it is paused");
+        play.first = (0..plans.len()).map(|index| play.run.question_digest(CallIndex::from_usize(index))).collect();
         play
     }
 
@@ -84,7 +92,7 @@ impl Play {
     fn play(&mut self, next: &Move) -> bool {
         self.now = self.now.max(next.at());
         let verdict = self.book.hear(next, self.now);
-        let input = next.input(&self.run);
+        let input = next.input(&self.run, &self.first);
         let fed = self.watch.step(&mut self.run, input, self.now);
         let seen = match fed {
             Ok(0) => Verdict::Nothing,
@@ -103,11 +111,9 @@ impl Play {
             match (standing, &call.state) {
                 (Standing::Open { text, by, .. }, CallState::AwaitingApproval(question)) => {
                     assert_eq!(*text, exposed(call));
-                    assert!(
-                        question.approvals.iter().map(|actor| actor.id.as_deref()).eq(by.iter().map(|id| Some(*id)))
-                    );
+                    assert!(question.approvals().map(|actor| actor.id.as_deref()).eq(by.iter().map(|id| Some(*id))));
                 }
-                (Standing::Approved { text, by }, CallState::Ready) => {
+                (Standing::Approved { text, by, .. }, CallState::Ready) => {
                     assert_eq!(*text, exposed(call));
                     assert!(call.approvals.iter().map(|actor| actor.id.as_deref()).eq(by.iter().map(|id| Some(*id))));
                 }

@@ -6,7 +6,8 @@ mod planted;
 pub(crate) mod watch;
 mod workers;
 
-use holdpoint_core::{Phase, Run, RunId, Timestamp, Work};
+use crate::support::new_run;
+use holdpoint_core::{Phase, Run, Timestamp, Work};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -15,7 +16,7 @@ use watch::Watch;
 
 /// Plays one run by dice, with every checker watching. Returns how it ended, and the books.
 fn play(settings: &[u8], throws: &[[u8; 6]]) -> (Run, Watch) {
-    let mut run = Run::new(RunId::new("r"));
+    let mut run = new_run("r");
     let mut watch = Watch::new();
     let mut now = Timestamp(0);
     watch.step(&mut run, inputs::started(settings), now).unwrap();

@@ -184,14 +184,14 @@ fn what_a_grant_is_tells_who_when_where_and_for_which_tool() {
         "given requester zoe/acme",
         "given session talk",
         "at 7",
-        "model asks: a(confirm args=5 schema=v1), b(confirm args=6)",
+        "model asks: a(confirm args=5 definition=v1), b(confirm args=6)",
         "ana[finance]/acme allows a remembering these until=90; allows b remembering any in=session",
     ] {
         stage.play(line);
     }
     let [b, a] = &stage.grants[..] else { panic!("two were given: {:?}", stage.grants) };
-    assert_eq!((a.tool.as_str(), a.schema.as_deref(), a.digest.is_some()), ("a", Some("v1"), true));
-    assert_eq!((b.tool.as_str(), b.schema.as_deref(), b.digest.is_some()), ("b", None, false));
+    assert_eq!((a.tool.as_str(), a.definition.as_deref(), a.digest.is_some()), ("a", Some("v1"), true));
+    assert_eq!((b.tool.as_str(), b.definition.as_deref(), b.digest.is_some()), ("b", None, false));
     assert_eq!((&a.scope, &b.scope), (&GrantScope::Run(RunId::new("r")), &GrantScope::Session("talk".into())));
     assert_eq!((a.until, b.until), (Some(Timestamp(90_000)), None));
     assert_eq!((a.at, a.tenant.as_deref()), (Timestamp(7_000), Some("acme")));

@@ -10,13 +10,13 @@ fn played(asked: &str, edited: &str) -> Stage {
     let mut stage = Stage::new();
     for line in [
         "given session talk".to_owned(),
-        format!("model asks: a(confirm args={asked} schema=v1), b(confirm args={asked} schema=v1)"),
+        format!("model asks: a(confirm args={asked} definition=v1), b(confirm args={asked} definition=v1)"),
         format!("ana edits a to {edited} remembering these; allows b remembering any in=session"),
         "a changes to v2".to_owned(),
         "ana allows a".to_owned(),
         "a -> ok".to_owned(),
         "b -> ok".to_owned(),
-        format!("model asks: b(confirm args={asked} schema=v1), c(confirm args={asked})"),
+        format!("model asks: b(confirm args={asked} definition=v1), c(confirm args={asked})"),
         "cid revokes r.g1".to_owned(),
     ] {
         stage.play(&line);

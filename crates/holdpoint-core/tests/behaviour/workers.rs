@@ -2,7 +2,7 @@
 
 use holdpoint_core::{AfterLoss, Attempt, LossCause, Repeat, task_loss};
 
-use crate::support::check;
+use crate::support::{Stage, check};
 
 #[test]
 fn results_of_workers_go_back_to_the_model_in_the_order_of_the_calls() {
@@ -206,13 +206,40 @@ fn policy_may_say_no_when_a_worker_is_about_to_start() {
 }
 
 #[test]
-fn only_a_denial_takes_a_task_back() {
-    for word in ["allow", "confirm"] {
-        check(
-            &format!("model asks: a(defer)\nworker w1 may not start a ({word})"),
-            "call model\nexecute a\npause p1 for results: a\nrejected not_expected: task_revoked",
-        );
+fn a_task_is_not_taken_back_for_what_people_said_already() {
+    for (asked, now) in [("", "allow"), ("confirm by=finance quorum=2", "confirm by=finance")] {
+        let mut stage = Stage::new();
+        stage.play(&format!("model asks: a({asked} defer)"));
+        if !asked.is_empty() {
+            stage.play("ana[finance] allows a");
+            stage.play("ben[finance] allows a");
+        }
+        stage.play(&format!("worker w1 may not start a ({now})"));
+        assert_eq!(stage.transcript().last().unwrap(), "rejected not_expected: task_revoked");
     }
+}
+
+#[test]
+fn a_policy_that_wants_more_people_takes_a_task_back_and_asks() {
+    check(
+        "model asks: a(confirm defer), b(defer)
+         ana allows a
+         worker w1 may not start a (confirm quorum=2)
+         worker w1 returns a=late
+         ana allows a
+         ben allows a
+         worker w2 returns a#2=ok, b=two",
+        "call model
+         pause p1 for people: a
+         execute a b
+         pause p2 after p1 for results: a b
+         pause p3 after p2 for people: a(0/2)
+         nothing changes
+         pause p4 after p3 for people: a(1/2)
+         execute a
+         pause p5 after p4 for results: a b
+         call model: a=ok b=two",
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use holdpoint::store::{Store, StoreError};
 use holdpoint::{Decision, Outcome, Repeat, RunId, Source, Status};
-use holdpoint_codec::decode_event;
+use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{Answer, Call, CallIndex, Digest, Event, Revision, Run, Stage};
 
 use crate::ledger::Place;
@@ -86,7 +86,7 @@ impl RunHistory {
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let mut reader = Reader { run: Run::new(id.clone()), calls: BTreeMap::new() };
+        let mut reader = Reader { run: new_run(id.clone()), calls: BTreeMap::new() };
         let (mut takeovers, mut events) = (0, Vec::new());
         for record in records {
             let event = decode_event(&record.body)?;

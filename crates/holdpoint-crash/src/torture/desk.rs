@@ -65,7 +65,7 @@ impl World {
                 None => by_plan(&pending),
             };
             if let Some(word) = word {
-                let digest = pending.digest().to_string();
+                let digest = pending.digest.to_string();
                 verdicts.push(Verdict { call: pending.id.to_string(), digest, word });
             }
         }

@@ -5,8 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use holdpoint_codec::canonical_value;
 use holdpoint_tools::Tool;
 use serde::{Deserialize, Deserializer};
+use serde_json::json;
 
 use super::argv::ArgvTemplate;
 use super::program;
@@ -118,7 +120,7 @@ impl CommandToolSpec {
     pub fn build_in(&self, name: &str, surroundings: &Surroundings) -> Result<Arc<dyn Tool>, SpecError> {
         let wrong = |key: &'static str, problem: String| SpecError::new(name, key, problem);
         let common = self.common(name, surroundings);
-        let definition = common.definition()?;
+        let mut definition = common.definition()?;
         let Some((program, elements)) = self.command.split_first() else {
             return Err(wrong("command", "is missing".to_owned()));
         };
@@ -137,6 +139,7 @@ impl CommandToolSpec {
         if self.success_codes.is_empty() || self.success_codes.len() > ENTRIES_MAX {
             return Err(wrong("success_codes", format!("must have between 1 and {ENTRIES_MAX} codes")));
         }
+        definition.metadata.implementation = Some(self.implementation());
         Ok(Arc::new(CommandTool {
             definition,
             program,
@@ -150,6 +153,19 @@ impl CommandToolSpec {
             messages: self.messages_by_code(name)?,
             show_stderr: self.show_stderr,
         }))
+    }
+
+    /// What runs, for approvals and grants: another program or other arguments make another tool. As it is configured, so that
+    /// it is the same on every machine.
+    fn implementation(&self) -> Arc<str> {
+        let runs = json!({
+            "command": self.command,
+            "folder": self.folder,
+            "stdin": format!("{:?}", self.stdin),
+            "environment": self.environment,
+            "set": self.set,
+        });
+        canonical_value(&runs).into()
     }
 
     fn common<'a>(&'a self, tool: &'a str, surroundings: &'a Surroundings) -> Common<'a> {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use holdpoint_codec::canonical_value;
 use holdpoint_tools::Tool;
 use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 use url::Host;
 
 use super::request::RequestPlan;
@@ -70,7 +72,8 @@ impl HttpToolSpec {
     /// When a key has a value that cannot be, or a secret is not there.
     pub fn build_in(&self, name: &str, surroundings: &Surroundings) -> Result<Arc<dyn Tool>, SpecError> {
         let common = self.common(name, surroundings);
-        let definition = common.definition()?;
+        let mut definition = common.definition()?;
+        definition.metadata.implementation = Some(self.implementation());
         if self.url.is_empty() {
             return Err(SpecError::new(name, "url", "is missing"));
         }
@@ -111,6 +114,25 @@ impl HttpToolSpec {
             bytes_max: usize::try_from(bytes_max).unwrap_or(usize::MAX),
             network: surroundings.network().clone(),
         }))
+    }
+
+    /// What is called, for approvals and grants: another address, method or header makes another tool. Of a secret only where
+    /// it comes from counts.
+    fn implementation(&self) -> Arc<str> {
+        let header = |header: &HeaderSpec| match header {
+            HeaderSpec::Text(text) => json!(text),
+            HeaderSpec::Secret(secret) => json!({ "env": secret.env, "file": secret.file, "prefix": secret.prefix }),
+        };
+        let headers: BTreeMap<&str, Value> =
+            self.headers.iter().map(|(name, value)| (&**name, header(value))).collect();
+        let calls = json!({
+            "url": self.url,
+            "method": format!("{:?}", self.method),
+            "query": self.query,
+            "body": format!("{:?}", self.body.unwrap_or(self.method.usual_body())),
+            "headers": headers,
+        });
+        canonical_value(&calls).into()
     }
 
     fn common<'a>(&'a self, tool: &'a str, surroundings: &'a Surroundings) -> Common<'a> {

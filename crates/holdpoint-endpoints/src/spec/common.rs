@@ -85,6 +85,7 @@ impl Common<'_> {
             timeout,
             source: self.source.into(),
             version: None,
+            implementation: None,
         };
         Ok(ToolDefinition::new(self.tool, description, schema).with_metadata(metadata))
     }

@@ -4,8 +4,8 @@
 use std::sync::{Arc, LazyLock};
 
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Loaded, Traces, Trust, Unsigned};
-use holdpoint_codec::{CodecError, SigningKey, canonical_json, pending};
-use holdpoint_core::{Cancelled, Code, Input, Run, Timestamp};
+use holdpoint_codec::{CodecError, SigningKey, canonical_json, new_run, pending};
+use holdpoint_core::{Cancelled, Code, Input, Timestamp};
 
 use super::expect;
 use super::sample::sample;
@@ -58,7 +58,7 @@ fn check_code(error: &CodecError) -> Result<(), String> {
 
 fn check_import(loaded: Loaded, options: &LoadOptions<'_>) -> Result<(), String> {
     let now = Timestamp(1_800_000_000_000_000);
-    let mut run = Run::new(loaded.run_id);
+    let mut run = new_run(loaded.run_id);
     if let Err(rejection) = run.step(Input::Imported(Arc::new(loaded.snapshot)), now) {
         // A payload of the right shape whose parts do not fit each other.
         let code = rejection.code();

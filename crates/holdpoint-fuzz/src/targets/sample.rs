@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use holdpoint_codec::{arguments_for, parse_arguments};
+use holdpoint_codec::{arguments_for, new_run, parse_arguments};
 use holdpoint_core::{
     Actor, Answer, Answered, Arguments, Attempt, Attributes, Authorized, BatchId, Began, Blob, Block, CallArguments,
     CallIndex, CallLease, Cancelled, Code, Completeness, Covers, Decision, Deferred, Delivered, Event, Fence, FourEyes,
@@ -33,7 +33,7 @@ struct Telling {
 
 pub(super) fn sample() -> Sample {
     let mut telling =
-        Telling { run: Run::new(RunId::new("run-1")), log: Vec::new(), now: Timestamp(1_700_000_000_000_000) };
+        Telling { run: new_run(RunId::new("run-1")), log: Vec::new(), now: Timestamp(1_700_000_000_000_000) };
     telling.tell(started());
     telling.tell(reply());
     let shadows = vec![(CallIndex(0), confirm())];
@@ -45,9 +45,9 @@ pub(super) fn sample() -> Sample {
     telling.tell(Input::Recovered);
     let for_people = telling.run.clone();
     let edited = arguments("refund", r#"{"order":"43","amount":1}"#);
-    telling.tell(answer("ana", "refund", Answer::ApproveEdited(edited)));
-    telling.tell(answer("bo", "refund", Answer::Approve));
-    telling.tell(answer("ana", "pay", Answer::Happened(Arc::new(ToolResult::success("paid")))));
+    telling.answer("ana", "refund", Answer::ApproveEdited(edited));
+    telling.answer("bo", "refund", Answer::Approve);
+    telling.answer("ana", "pay", Answer::Happened(Arc::new(ToolResult::success("paid"))));
     telling.tell(Input::HookFailed(HookFailed { call: CallIndex(1), detail: "no connection".into(), returned: None }));
     telling.tell(Input::Retried);
     telling.tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
@@ -55,7 +55,8 @@ pub(super) fn sample() -> Sample {
     telling.tell(lost());
     telling.tell(late());
     let lost = telling.run.clone();
-    telling.tell(answer("ana", "refund", Answer::Approve));
+    telling.answer("ana", "refund", Answer::Approve);
+    telling.answer("bo", "refund", Answer::Approve);
     telling.tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
     telling.tell(delivered());
     telling.tell(Input::ModelFailed(ModelFailed { detail: "503".into() }));
@@ -73,7 +74,7 @@ pub(super) fn sample() -> Sample {
 fn of_grants() -> [Event; 3] {
     let (call, grant, actor) = (CallIndex(1), GrantId::of(&RunId::new("run-1"), 1), person("ana"));
     let at = Timestamp(1_700_000_000_000_000);
-    let tool = ToolFacts { schema: Some("schema-2".into()), ..facts("refund", Repeat::Never) };
+    let tool = ToolFacts { definition: Some("definition-2".into()), ..facts("refund", Repeat::Never) };
     [
         Event::GrantUsed { call, grant: grant.clone(), actor: actor.clone(), at },
         Event::GrantRevoked { grant, actor, at },
@@ -86,6 +87,24 @@ impl Telling {
         self.now = self.now.plus_ms(250);
         let events = self.run.step(input, self.now).expect("the sample tells what can happen");
         self.log.extend(events);
+    }
+
+    /// Somebody answers the question that they are shown.
+    fn answer(&mut self, who: &str, call: &str, answer: Answer) {
+        let index = self.run.calls().iter().position(|known| known.id.as_str() == call);
+        let shown = index.and_then(|index| self.run.question_digest(CallIndex::from_usize(index)));
+        // Policy is asked about edited arguments, and only about those.
+        let decision = matches!(answer, Answer::ApproveEdited(_)).then(confirm);
+        let until = Some(Timestamp(1_800_000_000_000_000));
+        let remember = Remember { covers: Covers::TheseArguments, reach: Reach::Session, until };
+        let remember = decision.is_some().then_some(remember);
+        self.tell(Input::Answered(Box::new(Answered {
+            target: batch(),
+            actor: person(who),
+            answers: vec![(call.into(), GivenAnswer { decision, remember, ..GivenAnswer::new(answer, shown) })],
+            missing: Missing::Wait,
+            context: Attributes::from([("tier".into(), JsonText::new("\"gold\""))]),
+        })));
     }
 }
 
@@ -138,7 +157,7 @@ fn call(id: &str, name: &str, repeat: Repeat, text: &str) -> ProposedCall {
 }
 
 fn facts(name: &str, repeat: Repeat) -> ToolFacts {
-    ToolFacts { name: ToolName::new(name), repeat, source: "native".into(), schema: Some("schema-1".into()) }
+    ToolFacts { name: ToolName::new(name), repeat, source: "native".into(), definition: Some("definition-1".into()) }
 }
 
 fn arguments(name: &str, text: &str) -> Arguments {
@@ -198,21 +217,6 @@ pub(super) fn rich_result() -> ToolResult {
 
 fn image() -> Block {
     Block::Image(Blob { media_type: "image/png".into(), bytes: Arc::from(*b"\x89PNG") })
-}
-
-fn answer(who: &str, call: &str, answer: Answer) -> Input {
-    // Policy is asked about edited arguments, and only about those.
-    let decision = matches!(answer, Answer::ApproveEdited(_)).then(confirm);
-    let until = Some(Timestamp(1_800_000_000_000_000));
-    let remember = Remember { covers: Covers::TheseArguments, reach: Reach::Session, until };
-    let remember = decision.is_some().then_some(remember);
-    Input::Answered(Box::new(Answered {
-        target: batch(),
-        actor: person(who),
-        answers: vec![(call.into(), GivenAnswer { decision, remember, ..GivenAnswer::new(answer, None) })],
-        missing: Missing::Wait,
-        context: Attributes::from([("tier".into(), JsonText::new("\"gold\""))]),
-    }))
 }
 
 fn delivered() -> Input {

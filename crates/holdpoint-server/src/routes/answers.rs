@@ -6,7 +6,7 @@ use axum::response::Response;
 use holdpoint::codec::{Shown, result_from_short_text};
 use holdpoint::{Actor, Decisions, EditedArguments, RememberRequest, Results, ResumeFrom, RunId, ToolResult, Verdict};
 use holdpoint_api::{AnswersBody, DecisionBody, DecisionWord, ResultBody, ResultsBody, RunView};
-use holdpoint_core::{BatchId, CallId, Code, ContinuationId, Digest, Rejection, Run};
+use holdpoint_core::{BatchId, CallId, Code, ContinuationId, Digest, QuestionKind, Rejection, Run};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -20,8 +20,8 @@ use crate::refusal::{Answer, Refusal};
 
 /// Answer the questions of a run.
 ///
-/// An answer is bound to the digest of what was shown: if something else would run, it is refused. Of any number of
-/// answers to one continuation exactly one wins; people who answer different calls use `partial` with `batch_id`. Who may not
+/// An answer is bound to the question that was shown: it names the digest of that question, and counts for no other. Only
+/// who refuses a permission may leave it out. Of any number of answers to one continuation exactly one wins; people who answer different calls use `partial` with `batch_id`. Who may not
 /// see the run gets it without `text` and with those `pending` only that they may answer, and no stream.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/answers", tag = "answers", operation_id = "answer_run",
@@ -50,7 +50,7 @@ pub(super) async fn answers(
     }
     let mut decisions = Decisions::new().by(answerer(&ask.caller, &run));
     for (index, decision) in body.decisions.into_iter().enumerate() {
-        decisions = decide(decisions, (index, decision))?;
+        decisions = decide(decisions, &run, (index, decision))?;
     }
     if body.partial == Some(true) {
         decisions = decisions.partial();
@@ -111,7 +111,19 @@ fn answerer(caller: &Caller, run: &Run) -> Actor {
     caller.answerer(holdpoint::codec::pending(run).into_iter().flat_map(|pending| pending.approvers))
 }
 
-fn decide(decisions: Decisions, (index, body): (usize, DecisionBody)) -> Answer<Decisions> {
+/// The digest that a field holds.
+pub(super) fn expect_digest(field: &str, text: &str) -> Answer<Digest> {
+    Digest::parse(text).ok_or_else(|| Refusal::value(field, "a digest has 64 hexadecimal digits"))
+}
+
+/// Whether nothing but a permission can be refused for this call: a call in doubt is given up only by somebody who saw that
+/// it was started.
+fn asks_permission(run: &Run, call: &str) -> bool {
+    let question = run.calls().iter().find(|known| known.id.as_str() == call).and_then(|known| known.question());
+    question.is_none_or(|question| question.kind() == QuestionKind::Permission)
+}
+
+fn decide(decisions: Decisions, run: &Run, (index, body): (usize, DecisionBody)) -> Answer<Decisions> {
     let at = |field: &str| format!("decisions[{index}].{field}");
     let invalid =
         || Refusal::from(Rejection::Call { call: CallId::new(body.call_id.as_str()), code: Code::InvalidDecision });
@@ -124,12 +136,9 @@ fn decide(decisions: Decisions, (index, body): (usize, DecisionBody)) -> Answer<
         return Err(invalid());
     }
     let digest = match (&body.digest, word) {
-        (Some(text), _) => {
-            let digest = Digest::parse(text);
-            Some(digest.ok_or_else(|| Refusal::value(&at("digest"), "a digest has 64 hexadecimal digits"))?)
-        }
-        (None, DecisionWord::Deny) => None,
-        (None, DecisionWord::Allow | DecisionWord::Answer | DecisionWord::Happened) => {
+        (Some(text), _) => Some(expect_digest(&at("digest"), text)?),
+        (None, DecisionWord::Deny) if asks_permission(run, &body.call_id) => None,
+        (None, DecisionWord::Deny | DecisionWord::Allow | DecisionWord::Answer | DecisionWord::Happened) => {
             let detail = "`digest` is required: send the one that was shown";
             return Err(Refusal::value(&at("digest"), detail));
         }

@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::codec::{Narrator, decode_event};
+use holdpoint::codec::{Narrator, decode_event, new_run};
 use holdpoint_api::{EventPage, EventView};
-use holdpoint_core::{Revision, Run, Status};
+use holdpoint_core::{Revision, Status};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -71,7 +71,7 @@ pub(super) async fn events(ask: Ask, id: Id, Params(query): Params<EventQuery>) 
 async fn page(ask: &Ask, id: &holdpoint::RunId, after: Revision) -> Answer<Response> {
     // Read once: who may see it, what happened and how far it is belong together.
     let records = ask.app.store.load_in(&ask.caller.scope, id, Revision(0)).await?;
-    let mut narrator = Narrator::new(Run::new(id.clone()));
+    let mut narrator = Narrator::new(new_run(id.clone()));
     let mut events = Vec::new();
     for record in records {
         let event = decode_event(&record.body).map_err(holdpoint::Error::from)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::codec::{Shown, result_from_short_text};
+use holdpoint::codec::{Shown, new_run, result_from_short_text};
 use holdpoint::store::RunFilter;
 use holdpoint::{Context, Error, RunId, RunRequest, SessionSoFar};
 use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView};
@@ -58,7 +58,7 @@ pub(super) async fn start(ask: Ask, Params(wait): Params<WaitQuery>, Body(body):
     let request = request(&ask, served, body).await?.with_run_id(id.clone());
     let step = Move::Start(Box::new(request));
     let Some(room) = ask.app.driving.room() else {
-        let left = resumed::leave(&ask, (&served.agent, &Run::new(id.clone())), step, Reply { permit, wait }).await?;
+        let left = resumed::leave(&ask, (&served.agent, &new_run(id.clone())), step, Reply { permit, wait }).await?;
         return Ok(created(left, &id));
     };
     let mut driven = ask.app.driving.drive(&id, (step.begin(&served.agent)?, room));
@@ -87,7 +87,7 @@ async fn started(ask: &Ask, id: &RunId, (accepted, mut driven, wait): (Accepted,
         Accepted::Still(result) => return RunView::of(result.run()),
         Accepted::Moved(seq, first) => (seq, first),
     };
-    let mut run = Run::new(id.clone());
+    let mut run = new_run(id.clone());
     if ask.wait(&wait).is_zero() {
         run.apply(&first);
         return RunView::of(&run);

@@ -12,8 +12,8 @@ use holdpoint::store::{
 };
 use holdpoint::{Runner, TaskHolder, WorkerFault};
 use holdpoint_api::{
-    CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, PageQuery, RunView,
-    TaskPage, TaskStateName,
+    CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, PageQuery,
+    RequeueBody, RunView, TaskPage, TaskStateName,
 };
 use holdpoint_core::{Attempt, CallKey, Rejection, ToolName};
 use serde::{Deserialize, Serialize};
@@ -23,10 +23,10 @@ use tokio::time::Instant;
 use utoipa::IntoParams;
 
 use super::Problems;
-use super::answers::Given;
+use super::answers::{Given, expect_digest};
 use crate::app::App;
 use crate::auth::{Caller, Right};
-use crate::body::{Body, NoBody};
+use crate::body::Body;
 use crate::limits::{LEASE_PATTERNS_MAX, WAIT_MAX, WAIT_MS_MAX};
 use crate::params::{Ask, Id, Params, name, names};
 use crate::refusal::{Answer, Refusal};
@@ -369,17 +369,19 @@ pub(super) async fn list(ask: Ask, Params(query): Params<TaskQuery>) -> Answer<J
 /// Give a task back to the queue.
 ///
 /// For one that is out of attempts or whose worker was lost: it is run again, as if somebody had answered the question about
-/// it with `allow`. Anything else is `not_retryable`.
+/// it with `allow`, and names the digest of that question in the same way. Anything else is `not_retryable`.
 #[utoipa::path(
     post, path = "/v1/tasks/{id}/requeue", tag = "tasks", operation_id = "requeue_task", params(("id" = String, Path)),
+    request_body = RequeueBody,
     responses((status = 200, description = "The run of the task, as it is now", body = RunView), Problems),
 )]
-pub(super) async fn requeue(ask: Ask, id: Id, NoBody: NoBody) -> Answer<Json<RunView>> {
+pub(super) async fn requeue(ask: Ask, id: Id, Body(body): Body<RequeueBody>) -> Answer<Json<RunView>> {
     ask.caller.need(Right::Administer)?;
+    let digest = expect_digest("digest", &body.digest)?;
     let key = id.task()?;
     let head = ask.app.head(&ask.caller, &key.run).await.map_err(|_| Refusal::not_found("task"))?;
     let runner = ask.app.runner_of(head.agent.as_deref())?.clone();
     let actor = ask.caller.actor();
-    let result = ask.app.driving.see_through(async move { runner.requeue(&key, actor).await }).await?;
+    let result = ask.app.driving.see_through(async move { runner.requeue(&key, digest, actor).await }).await?;
     Ok(Json(RunView::of(result.run())))
 }

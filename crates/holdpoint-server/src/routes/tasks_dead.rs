@@ -46,5 +46,6 @@ fn view(row: &QuestionRow) -> TaskView {
         available_at: None,
         deadline: row.deadline.map(moment),
         created_at: moment(row.asked_at),
+        digest: pending.text("digest"),
     }
 }

@@ -90,6 +90,7 @@ fn request(stage: &Stage, route: &Route, objects: &Objects) -> reqwest::RequestB
         "heartbeat_task" => json!({"lease": lease}),
         "complete_task" => json!({"lease": lease, "text": "x"}),
         "fail_task" => json!({"lease": lease, "started": false}),
+        "requeue_task" => json!({"digest": "00".repeat(32)}),
         "explain_policy" => json!({"agent": "support", "tool": "echo"}),
         _ => json!({}),
     };

@@ -44,8 +44,10 @@ async fn a_worker_of_any_language_does_a_task() {
     stage.post_as(WORKER, &format!("{path}/complete"), done.clone()).await.expect(StatusCode::NO_CONTENT);
     let run = finished(&stage, paused["id"].as_str().unwrap()).await;
     assert_eq!(run["text"], "done: {\"ok\":true}");
-    // Nobody has a use for it any more.
-    stage.post_as(WORKER, &format!("{path}/complete"), done).await.problem(409, "lease_lost");
+    // A worker that did not hear the answer sends its result again. Another result is not accepted.
+    stage.post_as(WORKER, &format!("{path}/complete"), done).await.expect(StatusCode::NO_CONTENT);
+    let other = json!({"lease": lease, "json": {"ok": false}});
+    stage.post_as(WORKER, &format!("{path}/complete"), other).await.problem(409, "lease_lost");
     stage.post_as(WORKER, &format!("{path}/heartbeat"), json!({"lease": lease})).await.problem(409, "lease_lost");
 }
 
@@ -106,12 +108,17 @@ async fn a_task_that_was_not_started_goes_to_the_next_worker() {
         let dead = stage.get_as(READER, &format!("/v1/tasks?state=dead&tool={tool}")).await.expect(StatusCode::OK);
         assert_eq!(dead["tasks"].as_array().unwrap().len(), count, "{tool}");
     }
-    stage.post_as(WORKER, &format!("{path}/requeue"), json!({})).await.problem(403, "forbidden");
-    stage.post_as(STRANGER, &format!("{path}/requeue"), json!({})).await.problem(404, "not_found");
-    stage.post_as(ADMIN, &format!("{path}/requeue"), json!({})).await.expect(StatusCode::OK);
+    let seen = json!({"digest": dead["tasks"][0]["digest"]});
+    assert_eq!(seen["digest"], run["pending"][0]["digest"]);
+    stage.post_as(WORKER, &format!("{path}/requeue"), seen.clone()).await.problem(403, "forbidden");
+    stage.post_as(STRANGER, &format!("{path}/requeue"), seen.clone()).await.problem(404, "not_found");
+    stage.post_as(ADMIN, &format!("{path}/requeue"), json!({})).await.problem(400, "invalid_request");
+    let earlier = json!({"digest": run["pending"][0]["arguments_digest"]});
+    stage.post_as(ADMIN, &format!("{path}/requeue"), earlier).await.problem(422, "digest_mismatch");
+    stage.post_as(ADMIN, &format!("{path}/requeue"), seen.clone()).await.expect(StatusCode::OK);
     let third = stage.post_as(WORKER, "/v1/tasks/lease", json!({"wait_ms": 20000})).await.expect(StatusCode::OK);
     assert_eq!(format!("/v1/tasks/{}", third["tasks"][0]["id"].as_str().unwrap()), path);
-    stage.post_as(ADMIN, &format!("{path}/requeue"), json!({})).await.problem(409, "not_retryable");
+    stage.post_as(ADMIN, &format!("{path}/requeue"), seen).await.problem(409, "not_retryable");
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    Action, CrashPoint, EditSpec, Entry, Forget, PersonSpec, ResumeKind, ResumeSpec, RunSpec, SaveSpec, Step, read,
-    read_rules,
+    Action, CrashPoint, EditSpec, Entry, Forget, Names, PersonSpec, ResumeKind, ResumeSpec, RunSpec, SaveSpec, Step,
+    read, read_rules,
 };
 use crate::expect;
 use crate::reader::{At, Read};
@@ -103,6 +103,10 @@ fn resume(at: &At<'_>, kind: ResumeKind) -> Read<ResumeSpec> {
             .unwrap_or_default(),
         partial: fields.optional("partial", At::flag)?.unwrap_or(false),
         from: fields.optional("from", At::text)?,
+        names: match kind {
+            ResumeKind::Answer => fields.optional("names", names)?.unwrap_or_default(),
+            ResumeKind::Results => Names::Continuation,
+        },
         by: match kind {
             ResumeKind::Answer => fields.optional("by", person)?,
             ResumeKind::Results => None,
@@ -112,6 +116,10 @@ fn resume(at: &At<'_>, kind: ResumeKind) -> Read<ResumeSpec> {
     };
     fields.finish()?;
     Ok(resume)
+}
+
+fn names(at: &At<'_>) -> Read<Names> {
+    at.word(&[("continuation", Names::Continuation), ("batch", Names::Batch)])
 }
 
 fn person(at: &At<'_>) -> Read<PersonSpec> {

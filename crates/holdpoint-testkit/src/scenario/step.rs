@@ -126,12 +126,24 @@ pub struct ResumeSpec {
     pub partial: bool,
     /// A saved continuation, or the latest.
     pub from: Option<String>,
+    /// What the resume names of that continuation.
+    pub names: Names,
     /// The person.
     pub by: Option<PersonSpec>,
     /// Context attributes.
     pub context: Vec<(String, Value)>,
     /// Streaming or not.
     pub entry: Entry,
+}
+
+/// What a resume names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Names {
+    /// The continuation.
+    #[default]
+    Continuation,
+    /// The batch of its turn.
+    Batch,
 }
 
 /// A person.

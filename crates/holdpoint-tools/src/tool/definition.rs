@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdpoint_codec::schema_id;
+use holdpoint_codec::{Definition, definition_id};
 use holdpoint_core::{Repeat, ToolFacts, ToolName};
 use serde_json::{Value, json};
 
@@ -36,6 +36,9 @@ pub struct ToolMetadata {
     pub source: Arc<str>,
     /// Changes when the tool's answers change, so that nothing old is used again.
     pub version: Option<Arc<str>>,
+    /// What it runs or calls, as text: the command, or the URL template with its method. Approvals and grants end when it
+    /// changes. Nothing for a native tool.
+    pub implementation: Option<Arc<str>>,
 }
 
 impl ToolDefinition {
@@ -58,9 +61,15 @@ impl ToolDefinition {
 
     /// What the core keeps of it.
     pub fn facts(&self) -> ToolFacts {
-        let ToolMetadata { repeat, source, .. } = &self.metadata;
-        let schema = Some(schema_id(source, &self.parameters));
-        ToolFacts { name: self.name.clone(), repeat: *repeat, source: Arc::clone(source), schema }
+        let ToolMetadata { repeat, source, version, implementation, .. } = &self.metadata;
+        let definition = definition_id(&Definition {
+            source,
+            description: &self.description,
+            parameters: &self.parameters,
+            version: version.as_deref(),
+            implementation: implementation.as_deref(),
+        });
+        ToolFacts { name: self.name.clone(), repeat: *repeat, source: Arc::clone(source), definition: Some(definition) }
     }
 
     /// The form that belongs to no provider: `name`, `description`, `parameters`.
@@ -81,7 +90,14 @@ impl ToolDefinition {
 
 impl Default for ToolMetadata {
     fn default() -> Self {
-        Self { parallelizable: None, repeat: Repeat::Never, timeout: None, source: "native".into(), version: None }
+        Self {
+            parallelizable: None,
+            repeat: Repeat::Never,
+            timeout: None,
+            source: "native".into(),
+            version: None,
+            implementation: None,
+        }
     }
 }
 

@@ -36,7 +36,7 @@ fn changed_tool(registry: &Registry, call: &Call) -> Option<(ToolFacts, Option<P
 
 /// Whether a tool takes other arguments by now, or comes from elsewhere.
 pub(crate) fn has_changed(was: &ToolFacts, registered: &RegisteredTool) -> bool {
-    was.schema.is_some() && was.schema != registered.facts().schema
+    was.definition.is_some() && was.definition != registered.facts().definition
 }
 
 fn unfit(registered: &RegisteredTool, arguments: Option<&Arguments>) -> Option<Problem> {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use holdpoint_codec::{audit, decode_event, encode_event, encode_grant};
+use holdpoint_codec::{audit, decode_event, encode_event, encode_grant, new_run};
 use holdpoint_core::{Conductor, Event, Rejection, Revision, Run, RunId, Status};
 use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, StoreError, Transition};
 
@@ -144,7 +144,7 @@ impl Driver {
     pub(super) async fn overtaken(&mut self) -> Result<(), Interrupted> {
         self.keep_results();
         let events = load_events(&self.parts, self.run_id()).await?;
-        let mut run = Run::new(self.run_id().clone());
+        let mut run = new_run(self.run_id().clone());
         events.iter().for_each(|event| run.apply(event));
         if run.status() != Status::Cancelled {
             return Err(Interrupted::Failed(Error::TakenOver));
@@ -187,7 +187,7 @@ fn head(run: &Run) -> HeadUpdate {
 
 /// The run as its log tells it.
 pub(crate) async fn load_run(parts: &Parts, id: &RunId) -> Result<Run, Error> {
-    let mut run = Run::new(id.clone());
+    let mut run = new_run(id.clone());
     load_events(parts, id).await?.iter().for_each(|event| run.apply(event));
     Ok(run)
 }

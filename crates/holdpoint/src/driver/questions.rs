@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdpoint_codec::{encode_question, encode_question_note};
 use holdpoint_core::{CallIndex, Event, Run, Status, Turn};
-use holdpoint_store::{QuestionChange, QuestionEnd, QuestionKind, QuestionOpening};
+use holdpoint_store::{QuestionChange, QuestionEnd, QuestionOpening};
 
 /// A call of a run.
 type Place = (Turn, CallIndex);
@@ -64,7 +64,7 @@ fn opening(run: &Run, (turn, index): Place, body: Vec<u8>) -> Option<QuestionOpe
         turn,
         index,
         tool: call.tool.as_ref()?.name.clone(),
-        kind: if question.doubt.is_some() { QuestionKind::Doubt } else { QuestionKind::Permission },
+        kind: question.kind(),
         deadline: question.deadline,
         body,
     })

@@ -29,7 +29,7 @@ use crate::{Error, Runner, spans};
 enum Done {
     /// With something to deliver.
     Settled(Settlement),
-    /// Not started: policy says no by now.
+    /// Not started: policy denies it by now, or wants people to say more than they said.
     Revoked(Decision),
     /// Not started: the tool is another one by now.
     Changed(Box<(ToolFacts, Refit)>),
@@ -289,7 +289,7 @@ impl Assignment<'_> {
 
     /// What keeps the call from running: the tool is another one by now, or policy says no.
     async fn decided(&self, registered: &RegisteredTool) -> Result<Option<Done>, Error> {
-        let StoredTask { task, settings, tool, .. } = &self.stored;
+        let StoredTask { task, settings, tool, approved, .. } = &self.stored;
         if has_changed(tool, registered) {
             let refit = match unfit_arguments(registered, &task.arguments) {
                 Some(problem) => Refit::Unfit(problem),
@@ -297,14 +297,13 @@ impl Assignment<'_> {
             };
             return Ok(Some(Done::Changed(Box::new((registered.facts().clone(), refit)))));
         }
-        // Policy is asked again when a call goes from waiting to running; only new denials count.
-        Ok(match settings.recheck_policy {
-            Recheck::Off => None,
-            Recheck::On => match self.ask_policy().await? {
-                denied @ Decision::Deny(_) => Some(Done::Revoked(denied)),
-                Decision::Allow(_) | Decision::Confirm(..) => None,
-            },
-        })
+        // Policy is asked again when a call goes from waiting to running: a denial counts, and so do terms that nobody met.
+        if settings.recheck_policy == Recheck::Off {
+            return Ok(None);
+        }
+        let decision = self.ask_policy().await?;
+        let holds = matches!(decision, Decision::Deny(_)) || decision.asks_again(approved.as_ref()).is_some();
+        Ok(holds.then_some(Done::Revoked(decision)))
     }
 
     async fn ask_policy(&self) -> Result<Decision, Error> {

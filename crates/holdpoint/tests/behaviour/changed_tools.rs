@@ -64,12 +64,13 @@ async fn whoever_approved_is_asked_again_and_nothing_runs_before_they_say_so() {
     let again = after.resume(&paused, Decisions::new().allow("tc").by("ana")).await.unwrap();
     assert_eq!((again.status(), world.counter.count()), (Status::AwaitingToolConfirmation, 0));
     let pending = &again.pending_confirmations()[0];
-    assert!(pending.again && pending.approvals.is_empty());
+    assert!(pending.again && pending.answers.is_empty());
 
     // The first click, sent once more, was meant for the tool as it was.
     let batch = ResumeFrom::Batch(again.continuation().unwrap().batch_id().clone());
-    let late = after.resume(batch, Decisions::new().allow("tc").by("ana").partial()).await.unwrap_err();
-    assert_eq!(late.code(), Code::StaleContinuation);
+    let first = paused.pending_confirmations()[0].digest;
+    let late = after.resume(batch, Decisions::new().allow("tc").shown(first).by("ana").partial()).await.unwrap_err();
+    assert_eq!(late.code(), Code::DigestMismatch);
     assert_eq!(world.counter.count(), 0);
 
     let done = after.resume(&again, Decisions::new().allow("tc").by("ana")).await.unwrap();

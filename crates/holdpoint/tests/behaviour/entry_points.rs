@@ -77,7 +77,10 @@ async fn a_batch_resumes_partially_only() {
     let batch = paused.continuation().unwrap().batch_id();
     let error = agent.resume(batch.clone(), [("c1", true)]).await.unwrap_err();
     assert_eq!(error.code(), Code::InvalidDecision);
-    agent.resume(batch, Decisions::new().allow("c1").partial()).await.unwrap();
+    let error = agent.resume(batch.clone(), Decisions::new().allow("c1").partial()).await.unwrap_err();
+    assert_eq!(error.code(), Code::DigestMismatch, "a batch has many questions: the answer must name one");
+    let shown = paused.pending_confirmations()[0].digest;
+    agent.resume(batch, Decisions::new().allow("c1").shown(shown).partial()).await.unwrap();
     assert_eq!(counter.count(), 1);
 }
 
@@ -171,10 +174,12 @@ async fn people_who_answer_different_calls_by_batch_do_not_collide() {
     let (builder, _) = asking(&refs);
     let builder = calls.iter().fold(builder, |builder, (_, tool)| builder.tool(echo(tool, &counter)));
     let agent = builder.build().unwrap();
-    let batch = agent.chat("go").await.unwrap().continuation().unwrap().batch_id();
-    let answers = calls.iter().map(|(id, _)| {
-        let (agent, batch, id) = (agent.clone(), batch.clone(), id.clone());
-        tokio::spawn(async move { agent.resume(batch, Decisions::new().allow(&*id).partial()).await })
+    let paused = agent.chat("go").await.unwrap();
+    let batch = paused.continuation().unwrap().batch_id();
+    let answers = paused.pending_confirmations().into_iter().map(|question| {
+        let (agent, batch) = (agent.clone(), batch.clone());
+        let decisions = Decisions::new().allow(question.id.clone()).shown(question.digest).partial();
+        tokio::spawn(async move { agent.resume(batch, decisions).await })
     });
     let mut finished = 0;
     for answer in answers.collect::<Vec<_>>() {

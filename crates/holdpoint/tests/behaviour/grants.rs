@@ -135,7 +135,7 @@ async fn a_grant_is_one_voice_of_a_quorum() {
     let agent = world.agent(arguments);
     let second = agent.chat("go").await.unwrap();
     let pending = &second.pending_confirmations()[0];
-    assert_eq!(pending.approvals.iter().map(|actor| actor.id.as_deref()).collect::<Vec<_>>(), [Some("ana")]);
+    assert_eq!(pending.approvals().map(|actor| actor.id.as_deref()).collect::<Vec<_>>(), [Some("ana")]);
     // Ana herself adds nothing to it.
     let ana = Decisions::new().allow("tc").by("ana").partial();
     assert!(asked(&agent.resume(&second, ana).await.unwrap()));
@@ -154,7 +154,7 @@ async fn whoever_gave_a_grant_may_still_say_no_to_one_call() {
     world.remembered(arguments, RunRequest::new("go"), (person("ana", &[]), remember)).await;
     let agent = world.agent(arguments);
     let second = agent.chat("go").await.unwrap();
-    assert_eq!(second.pending_confirmations()[0].approvals.len(), 1, "her grant counts");
+    assert_eq!(second.pending_confirmations()[0].approvals().count(), 1, "her grant counts");
     let done = agent.resume(&second, Decisions::new().deny("tc", "not this one").by("ana")).await.unwrap();
     assert_eq!((done.status(), world.counter.count()), (Status::Finished, 0));
 }

@@ -149,13 +149,17 @@ async fn a_call_in_doubt_is_a_question_that_an_admin_can_requeue() {
     let rows = of(&store, QuestionStatus::Pending).await;
     assert_eq!((rows.len(), rows[0].kind), (1, QuestionKind::Doubt));
 
+    let shown = decode_question(&rows[0].body).unwrap().digest().unwrap();
     let other = CallKey::parse("r.b1.c7").unwrap();
-    let refused = second.runner().requeue(&other, person("ops", &[])).await.unwrap_err();
+    let refused = second.runner().requeue(&other, shown, person("ops", &[])).await.unwrap_err();
     assert_eq!(refused.code(), Code::NotRetryable);
-    let left = second.runner().requeue(&rows[0].key, person("ops", &[])).await.unwrap();
+    let mistaken =
+        second.runner().requeue(&rows[0].key, holdpoint_core::Digest([7; 32]), person("ops", &[])).await.unwrap_err();
+    assert_eq!(mistaken.code(), Code::DigestMismatch);
+    let left = second.runner().requeue(&rows[0].key, shown, person("ops", &[])).await.unwrap();
     // Whoever looks after the agent goes on.
     assert_eq!((left.status(), counter.count()), (Status::Running, 1));
-    let again = second.runner().requeue(&rows[0].key, person("ops", &[])).await.unwrap_err();
+    let again = second.runner().requeue(&rows[0].key, shown, person("ops", &[])).await.unwrap_err();
     assert_eq!(again.code(), Code::NotRetryable);
     let done = second.runner().recover(&RunId::new("r")).await.unwrap();
     assert_eq!((done.status(), counter.count()), (Status::Finished, 2));

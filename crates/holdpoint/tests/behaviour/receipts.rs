@@ -274,12 +274,12 @@ async fn an_edit_is_what_the_receipt_is_for() {
     let world = World::untouched();
     let agent = world.builder(&[("a", "ask_pay", r#"{"amount":41}"#)]).receipt_key(key()).build().unwrap();
     let asked = agent.chat("go").await.unwrap();
-    let shown = asked.pending()[0].digest();
+    let shown = asked.pending()[0].digest;
     let edit = Decisions::new().allow_edited("a", &json!({"amount": 1})).by("ana");
     let paused = agent.resume(&asked.continuation().unwrap(), edit).await.unwrap();
     let receipt = receipt_of(&world.lease("ask_pay").await[0]);
     assert_ne!(receipt.digest, shown);
-    assert_eq!(receipt.digest, paused.pending()[0].digest());
+    assert_eq!(receipt.digest, paused.pending()[0].arguments_digest());
     assert_eq!(receipt.approved_by, [Some("ana".into())]);
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use holdpoint_codec::new_run;
 use holdpoint_core::*;
 
 use super::{Telling, arguments, inputs, person};
@@ -61,7 +62,7 @@ struct Steps {
 
 impl Steps {
     fn new() -> Self {
-        let run = Run::new(RunId::new("run-3"));
+        let run = new_run(RunId::new("run-3"));
         let telling = Telling { run, log: Vec::new(), now: Timestamp(1_700_000_000_000_000) };
         Self { telling, told: Vec::new() }
     }
@@ -89,15 +90,15 @@ fn started() -> Input {
     Input::Started(started)
 }
 
-fn facts(name: &str, schema: &str) -> ToolFacts {
-    ToolFacts { name: name.into(), repeat: Repeat::Never, source: "native".into(), schema: Some(schema.into()) }
+fn facts(name: &str, definition: &str) -> ToolFacts {
+    ToolFacts { name: name.into(), repeat: Repeat::Never, source: "native".into(), definition: Some(definition.into()) }
 }
 
 fn reply(amount: &str) -> Input {
     let call = |name: &str, text: &str| ProposedCall {
         provider_id: Some(name.into()),
         name: name.into(),
-        tool: Some(facts(name, "schema-1")),
+        tool: Some(facts(name, "definition-1")),
         arguments: CallArguments::Canonical(arguments(name, text)),
         problem: None,
     };
@@ -152,7 +153,7 @@ fn answer(run: &Run, (who, call, answer): (&str, &str, Answer), remember: Option
 }
 
 fn changed(call: u32, task: Option<(Turn, Attempt)>, refit: Refit) -> Input {
-    let tool = facts(if call == 0 { "pay" } else { "mail" }, "schema-2");
+    let tool = facts(if call == 0 { "pay" } else { "mail" }, "definition-2");
     Input::ToolChanged(Box::new(ToolChanged { call: CallIndex(call), task, tool, refit }))
 }
 
@@ -160,9 +161,10 @@ fn changed(call: u32, task: Option<(Turn, Attempt)>, refit: Refit) -> Input {
 pub(crate) fn grants() -> Vec<(&'static str, Grant)> {
     let whole = (*grant_story().grants[0]).clone();
     let bare = Grant {
+        agent: None,
         id: GrantId::of(&RunId::new("run-9"), 12),
         tool: "refund".into(),
-        schema: None,
+        definition: None,
         digest: None,
         scope: GrantScope::Run(RunId::new("run-9")),
         until: None,

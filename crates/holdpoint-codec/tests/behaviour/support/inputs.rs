@@ -68,7 +68,7 @@ fn call(id: &str, name: &str, text: &str) -> ProposedCall {
             name: ToolName::new(tool.as_str()),
             repeat: Repeat::Never,
             source: "native".into(),
-            schema: None,
+            definition: None,
         }),
         arguments: CallArguments::Canonical(arguments(&tool, text)),
         problem: None,
@@ -82,7 +82,7 @@ fn problem(code: Code, text: &str) -> Option<Problem> {
 pub(crate) fn first_reply() -> Input {
     let look = call("look", "look_up", r#"{"order":"42"}"#);
     let facts =
-        ToolFacts { name: "look_up".into(), repeat: Repeat::WithKey, source: "mcp:orders".into(), schema: None };
+        ToolFacts { name: "look_up".into(), repeat: Repeat::WithKey, source: "mcp:orders".into(), definition: None };
     let calls = vec![
         call("mail", "mail.send", r#"{"to":"ana","amount":250,"id":9007199254740993}"#),
         ProposedCall { tool: Some(facts), ..look.clone() },
@@ -143,15 +143,12 @@ pub(crate) fn answer(who: &str, call: &str, answer: Answer) -> Input {
 pub(crate) fn answer_in(turn: u32, (who, call, answer): (&str, &str, Answer)) -> Input {
     // Policy is asked about edited arguments, and only about those.
     let decision = matches!(answer, Answer::ApproveEdited(_)).then(confirm);
-    // Whoever refuses says what they were shown.
-    let shown = arguments("drop", r#"{"table":"users"}"#).digest();
-    let digest = matches!(answer, Answer::Refuse { .. }).then_some(shown);
     // Whoever approves as it is says why.
     let reason = matches!(answer, Answer::Approve).then(|| "seen the order".into());
     Input::Answered(Box::new(Answered {
         target: batch(turn),
         actor: person(who),
-        answers: vec![(call.into(), GivenAnswer { decision, reason, ..GivenAnswer::new(answer, digest) })],
+        answers: vec![(call.into(), GivenAnswer { decision, reason, ..GivenAnswer::new(answer, None) })],
         missing: Missing::Wait,
         context: Attributes::from([("tier".into(), JsonText::new("\"gold\""))]),
     }))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use holdpoint_codec::{arguments_for, parse_arguments};
+use holdpoint_codec::{arguments_for, new_run, parse_arguments};
 use holdpoint_core::*;
 
 pub(crate) mod grants;
@@ -32,14 +32,24 @@ impl Telling {
     fn tell(&mut self, input: Input) {
         self.now = self.now.plus_ms(250);
         let name = input.name();
-        let events = self.run.step(input, self.now);
+        let events = self.run.step(naming_questions(&self.run, input), self.now);
         self.log.extend(events.unwrap_or_else(|rejection| panic!("{name}: {rejection}")));
     }
 }
 
+/// People answer what they are shown: an answer that names no question names the one that is open.
+pub(crate) fn naming_questions(run: &Run, input: Input) -> Input {
+    let Input::Answered(mut answered) = input else { return input };
+    for (id, given) in &mut answered.answers {
+        let index = run.calls().iter().position(|call| call.id == *id).map(CallIndex::from_usize);
+        given.digest = given.digest.or_else(|| run.question_digest(index?));
+    }
+    Input::Answered(answered)
+}
+
 /// Tells the story.
 pub(crate) fn story() -> Story {
-    let run = Run::new(RunId::new("run-1"));
+    let run = new_run(RunId::new("run-1"));
     let mut telling = Telling { run, log: Vec::new(), now: Timestamp(1_700_000_000_000_000) };
     telling.tell(inputs::started());
     telling.tell(inputs::first_reply());
@@ -145,7 +155,7 @@ fn reasoned() -> MessageCompleted {
 
 /// The run that a log amounts to.
 pub(crate) fn folded(log: &[Event]) -> Run {
-    let mut run = Run::new(RunId::new("run-1"));
+    let mut run = new_run(RunId::new("run-1"));
     log.iter().for_each(|event| run.apply(event));
     run
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use holdpoint_codec::new_run;
 use holdpoint_core::*;
 
 use super::{Telling, inputs, rich_result, settlement};
@@ -24,7 +25,7 @@ impl WorkerStory {
 
 /// Tells the story.
 pub(crate) fn worker_story() -> WorkerStory {
-    let run = Run::new(RunId::new("run-2"));
+    let run = new_run(RunId::new("run-2"));
     let mut telling = Telling { run, log: Vec::new(), now: Timestamp(1_700_000_000_000_000) };
     let mut steps = Vec::new();
     let mut tell = |input: Input| {

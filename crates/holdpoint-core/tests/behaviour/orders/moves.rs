@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Answer, Answered, Attributes, BatchId, Cancelled, ContinuationId, Decision, Delivered, GivenAnswer, Input,
-    Missing, PauseNumber, Run, RunId, Target, Timestamp, ToolResult, Turn,
+    Actor, Answer, Answered, Attributes, BatchId, CallIndex, Cancelled, ContinuationId, Decision, Delivered, Digest,
+    GivenAnswer, Input, Missing, PauseNumber, Run, RunId, Target, Timestamp, ToolResult, Turn,
 };
 
-use crate::support::{actor, arguments, decision, digest, remember};
+use crate::support::{actor, arguments, decision, remember};
 
 /// Those who answer. The last one started the run.
 pub(super) const PEOPLE: [&str; 3] = ["ana[finance]", "ben[finance]", "zoe"];
@@ -85,9 +85,13 @@ pub(super) enum Policy {
 /// What they say that they were shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
+    /// They name no question.
     Untold,
-    Right,
-    Edited,
+    /// The question that is open now.
+    Current,
+    /// The first question about the call.
+    First,
+    /// No question that there ever was.
     Wrong,
 }
 
@@ -109,7 +113,7 @@ impl Move {
         }
     }
 
-    pub(super) fn input(&self, run: &Run) -> Input {
+    pub(super) fn input(&self, run: &Run, first: &[Option<Digest>]) -> Input {
         let said = match self {
             Move::Answer(said) => said,
             Move::Timer => return Input::Elapsed,
@@ -128,7 +132,8 @@ impl Move {
             To::LaterBatch => Target::Batch(BatchId { run: RunId::new("r"), turn: Turn(9) }),
             To::Foreign => Target::Continuation(pause("another", 1)),
         };
-        let answers = said.answers.iter().map(|(id, say, shown)| (id.as_ref().into(), given(run, (id, *say, *shown))));
+        let answers =
+            said.answers.iter().map(|(id, say, shown)| (id.as_ref().into(), given((run, first), (id, *say, *shown))));
         Input::Answered(Box::new(Answered {
             target,
             actor: person(said.who),
@@ -147,8 +152,9 @@ fn pause(run: &str, number: u32) -> ContinuationId {
     ContinuationId { run: RunId::new(run), pause: PauseNumber(number) }
 }
 
-fn given(run: &Run, (id, say, shown): (&str, Say, Shown)) -> GivenAnswer {
-    let call = run.calls().iter().find(|call| call.id.as_str() == id);
+fn given((run, first): (&Run, &[Option<Digest>]), (id, say, shown): (&str, Say, Shown)) -> GivenAnswer {
+    let place = run.calls().iter().position(|call| call.id.as_str() == id);
+    let call = place.map(|place| &run.calls()[place]);
     let same = call.map(|call| call.terms.clone()).unwrap_or_default();
     let (answer, policy) = match say {
         Say::Approve | Say::ApproveAlways => (Answer::Approve, None),
@@ -165,12 +171,12 @@ fn given(run: &Run, (id, say, shown): (&str, Say, Shown)) -> GivenAnswer {
     });
     let shown = match shown {
         Shown::Untold => None,
-        Shown::Right => Some(SHOWN),
-        Shown::Edited => Some(EDITED),
-        Shown::Wrong => Some("elsewhere"),
+        Shown::Current => place.and_then(|place| run.question_digest(CallIndex::from_usize(place))),
+        Shown::First => place.and_then(|place| first[place]),
+        Shown::Wrong => Some(Digest([9; 32])),
     };
     let remember = (say == Say::ApproveAlways).then(|| remember("any"));
-    GivenAnswer { decision: policy, remember, ..GivenAnswer::new(answer, shown.map(|text| digest(id, text))) }
+    GivenAnswer { decision: policy, remember, ..GivenAnswer::new(answer, shown) }
 }
 
 fn one(who: &'static str, to: To, (id, say, shown): (&str, Say, Shown)) -> Move {
@@ -208,27 +214,27 @@ pub(super) fn moves(run: &Run) -> Vec<Move> {
         for id in ids.iter().filter(|id| !asked.contains(id)).chain(&["ghost"]) {
             all.push(one(who, To::Batch, (id, Say::Approve, Shown::Untold)));
         }
-        let everything = |say| asked.iter().map(|id| (Arc::from(*id), say, Shown::Untold)).collect::<Vec<_>>();
+        let everything = |say| asked.iter().map(|id| (Arc::from(*id), say, Shown::Current)).collect::<Vec<_>>();
         all.push(whole(said(who, To::First, everything(Say::Approve))));
         all.push(whole(said(who, To::Current, everything(Say::Approve))));
         all.push(said(who, To::Current, everything(Say::Refuse)));
     }
     let first = asked[0];
-    let approve = (first, Say::Approve, Shown::Right);
+    let approve = (first, Say::Approve, Shown::First);
     for to in [To::Foreign, To::LaterBatch, To::Pause(0), To::Pause(2), To::Pause(9)] {
         all.push(one(PEOPLE[0], to, approve));
     }
     for policy in [Policy::Allows, Policy::Denies, Policy::AsksOthers] {
-        all.push(one(PEOPLE[0], To::Batch, (first, Say::Edit(policy), Shown::Untold)));
+        all.push(one(PEOPLE[0], To::Batch, (first, Say::Edit(policy), Shown::Current)));
     }
-    let twice = |one, other| vec![(first.into(), one, Shown::Untold), (first.into(), other, Shown::Untold)];
+    let twice = |one, other| vec![(first.into(), one, Shown::Current), (first.into(), other, Shown::Current)];
     all.push(said(PEOPLE[1], To::Batch, twice(Say::Approve, Say::Refuse)));
     all.push(said(PEOPLE[1], To::Batch, twice(Say::Refuse, Say::Refuse)));
-    all.push(one(PEOPLE[0], To::Batch, (first, Say::Approve, Shown::Edited)));
+    all.push(one(PEOPLE[0], To::Batch, (first, Say::Approve, Shown::Current)));
     all.push(one(PEOPLE[0], To::Batch, (first, Say::Refuse, Shown::Wrong)));
     all.push(one(PEOPLE[0], To::Batch, (first, Say::Happened, Shown::Untold)));
     if let Some(second) = asked.get(1) {
-        let mixed = vec![(first.into(), Say::Approve, Shown::Right), ((*second).into(), Say::Refuse, Shown::Untold)];
+        let mixed = vec![(first.into(), Say::Approve, Shown::First), ((*second).into(), Say::Refuse, Shown::Untold)];
         all.push(said(PEOPLE[0], To::Batch, mixed.clone()));
         all.push(late(said(PEOPLE[1], To::First, mixed)));
     }
@@ -239,15 +245,16 @@ pub(super) fn moves(run: &Run) -> Vec<Move> {
 fn about(who: &'static str, id: &str) -> Vec<Move> {
     let by_batch = |say, shown| one(who, To::Batch, (id, say, shown));
     vec![
-        by_batch(Say::Approve, Shown::Right),
+        by_batch(Say::Approve, Shown::First),
         by_batch(Say::Approve, Shown::Wrong),
-        by_batch(Say::ApproveAlways, Shown::Untold),
+        by_batch(Say::ApproveAlways, Shown::Current),
         by_batch(Say::Refuse, Shown::Untold),
-        by_batch(Say::Edit(Policy::AsksTheSame), Shown::Untold),
-        by_batch(Say::Supply, Shown::Untold),
+        by_batch(Say::Edit(Policy::AsksTheSame), Shown::Current),
+        by_batch(Say::Supply, Shown::Current),
+        one(who, To::First, (id, Say::Approve, Shown::First)),
         one(who, To::First, (id, Say::Approve, Shown::Untold)),
         whole(one(who, To::First, (id, Say::Refuse, Shown::Untold))),
-        late(by_batch(Say::Approve, Shown::Right)),
+        late(by_batch(Say::Approve, Shown::First)),
         late(one(who, To::First, (id, Say::Refuse, Shown::Untold))),
     ]
 }
@@ -257,12 +264,12 @@ pub(super) fn sharp_moves(run: &Run) -> Vec<Move> {
     let id = run.calls()[0].id.as_str();
     let mut all = vec![Move::Timer, Move::Cancel];
     for who in PEOPLE {
-        all.push(one(who, To::Batch, (id, Say::Approve, Shown::Right)));
+        all.push(one(who, To::Batch, (id, Say::Approve, Shown::First)));
         all.push(one(who, To::Current, (id, Say::Refuse, Shown::Untold)));
-        all.push(one(who, To::Batch, (id, Say::Edit(Policy::AsksTheSame), Shown::Untold)));
-        all.push(late(one(who, To::First, (id, Say::Approve, Shown::Untold))));
+        all.push(one(who, To::Batch, (id, Say::Edit(Policy::AsksTheSame), Shown::Current)));
+        all.push(late(one(who, To::First, (id, Say::Approve, Shown::First))));
     }
-    all.push(one(PEOPLE[0], To::Batch, (id, Say::Approve, Shown::Edited)));
-    all.push(one(PEOPLE[1], To::Batch, (id, Say::Supply, Shown::Untold)));
+    all.push(one(PEOPLE[0], To::Batch, (id, Say::Approve, Shown::Current)));
+    all.push(one(PEOPLE[1], To::Batch, (id, Say::Supply, Shown::Current)));
     all
 }

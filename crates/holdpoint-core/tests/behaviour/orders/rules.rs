@@ -27,15 +27,20 @@ pub(super) enum Standing {
         deadline: Option<Timestamp>,
         text: &'static str,
         by: Vec<&'static str>,
+        /// Counts the questions about the call.
+        number: u32,
     },
     /// Enough people said yes to this text.
     Approved {
         text: &'static str,
         by: Vec<&'static str>,
+        /// The question that was answered last.
+        answered: u32,
     },
     Settled {
         outcome: Outcome,
         said: Option<Say>,
+        answered: u32,
     },
 }
 
@@ -58,7 +63,7 @@ impl Book {
         });
         let terms: Vec<Option<Terms>> = asked.collect();
         let standing = |terms: &Option<Terms>| match terms {
-            Some(terms) => question(terms, Timestamp(0), SHOWN),
+            Some(terms) => question(terms, Timestamp(0), (SHOWN, 1)),
             None => Standing::Unasked,
         };
         Self {
@@ -113,7 +118,7 @@ impl Book {
 
     fn expire(&mut self, overdue: &[usize]) {
         for place in overdue {
-            self.standings[*place] = Standing::Settled { outcome: Outcome::Expired, said: None };
+            self.standings[*place] = Standing::Settled { outcome: Outcome::Expired, said: None, answered: 0 };
         }
     }
 
@@ -130,7 +135,7 @@ impl Book {
         self.cancelled = true;
         for standing in &mut self.standings {
             if matches!(standing, Standing::Open { .. } | Standing::Approved { .. }) {
-                *standing = Standing::Settled { outcome: Outcome::Cancelled, said: None };
+                *standing = Standing::Settled { outcome: Outcome::Cancelled, said: None, answered: 0 };
             }
         }
         true
@@ -201,7 +206,7 @@ impl Book {
     fn judge(&self, place: usize, who: &'static str, (say, shown): (Say, Shown)) -> Result<bool, Code> {
         match &self.standings[place] {
             Standing::Unasked => Err(Code::UnknownToolCall),
-            Standing::Open { terms, text, by, .. } => {
+            Standing::Open { terms, text, by, number, .. } => {
                 if say == Say::Happened || (say == Say::Supply && terms.quorum > 1) {
                     return Err(Code::InvalidDecision);
                 }
@@ -212,7 +217,13 @@ impl Book {
                 if approved && matches!(say, Say::Edit(_)) && *text == EDITED {
                     return Ok(false);
                 }
-                if !shows(shown, text) {
+                let named = match shown {
+                    Shown::Untold => say == Say::Refuse,
+                    Shown::Current => true,
+                    Shown::First => *number == 1,
+                    Shown::Wrong => false,
+                };
+                if !named {
                     return Err(Code::DigestMismatch);
                 }
                 match say {
@@ -226,15 +237,14 @@ impl Book {
                 Err(Code::NotAnApprover)
             }
             Standing::Settled { outcome: Outcome::Expired | Outcome::Cancelled, .. } => Err(Code::UnknownToolCall),
-            Standing::Settled { said, .. } => match (say, said) {
-                (Say::Refuse, Some(Say::Refuse)) | (Say::Supply, Some(Say::Supply)) => Ok(false),
-                (Say::Edit(_), Some(Say::Edit(_))) => Ok(false),
+            Standing::Settled { said, answered, .. } => match (say, said) {
+                (Say::Refuse, Some(Say::Refuse)) | (Say::Supply, Some(Say::Supply)) => known(shown, *answered),
+                (Say::Edit(_), Some(Say::Edit(_))) => known(shown, *answered),
                 _ => Err(Code::ConflictingDecision),
             },
-            Standing::Approved { text, .. } => match say {
-                Say::Approve | Say::ApproveAlways if !shows(shown, text) => Err(Code::DigestMismatch),
-                Say::Approve | Say::ApproveAlways => Ok(false),
-                Say::Edit(_) if *text == EDITED => Ok(false),
+            Standing::Approved { text, answered, .. } => match say {
+                Say::Approve | Say::ApproveAlways => known(shown, *answered),
+                Say::Edit(_) if *text == EDITED => known(shown, *answered),
                 Say::Edit(_) | Say::Refuse | Say::Supply | Say::Happened => Err(Code::ConflictingDecision),
             },
         }
@@ -242,30 +252,34 @@ impl Book {
 
     /// What an answer that is new does.
     fn take(&mut self, place: usize, (who, say): (&'static str, Say), now: Timestamp) {
-        let Standing::Open { terms, text, by, .. } = &mut self.standings[place] else { return };
+        let Standing::Open { terms, text, by, number, .. } = &mut self.standings[place] else { return };
+        let answered = *number;
         match say {
             Say::Refuse => {
-                self.standings[place] = Standing::Settled { outcome: Outcome::Refused, said: Some(say) };
+                self.standings[place] = Standing::Settled { outcome: Outcome::Refused, said: Some(say), answered };
                 return;
             }
             Say::Supply | Say::Happened => {
-                self.standings[place] = Standing::Settled { outcome: Outcome::Succeeded, said: Some(say) };
+                self.standings[place] = Standing::Settled { outcome: Outcome::Succeeded, said: Some(say), answered };
                 return;
             }
             Say::Approve | Say::ApproveAlways => {}
             Say::Edit(policy) => {
                 if *text != EDITED {
                     by.clear();
+                    *number += 1;
                 }
                 *text = EDITED;
                 match policy {
                     Policy::Denies => {
-                        self.standings[place] = Standing::Settled { outcome: Outcome::Denied, said: Some(say) };
+                        self.standings[place] =
+                            Standing::Settled { outcome: Outcome::Denied, said: Some(say), answered };
                         return;
                     }
                     Policy::AsksOthers => {
                         let terms = Terms { approvers: ["board".into()].into(), ..Terms::default() };
-                        self.standings[place] = question(&terms, now, EDITED);
+                        let number = *number + 1;
+                        self.standings[place] = question(&terms, now, (EDITED, number));
                         self.terms[place] = Some(terms);
                         return;
                     }
@@ -277,26 +291,26 @@ impl Book {
         by.push(who);
         if by.len() >= terms.quorum as usize {
             let (text, by) = (*text, std::mem::take(by));
-            self.standings[place] = Standing::Approved { text, by };
+            self.standings[place] = Standing::Approved { text, by, answered };
         }
     }
 }
 
-fn question(terms: &Terms, now: Timestamp, text: &'static str) -> Standing {
+/// An answer that is equal to one before changes nothing, and still must not name another question.
+fn known(shown: Shown, answered: u32) -> Result<bool, Code> {
+    match shown {
+        Shown::Untold | Shown::Current => Ok(false),
+        Shown::First if answered == 1 => Ok(false),
+        Shown::First | Shown::Wrong => Err(Code::DigestMismatch),
+    }
+}
+
+fn question(terms: &Terms, now: Timestamp, (text, number): (&'static str, u32)) -> Standing {
     let deadline = terms.expires_in_ms.map(|ms| now.plus_ms(ms));
-    Standing::Open { terms: terms.clone(), deadline, text, by: Vec::new() }
+    Standing::Open { terms: terms.clone(), deadline, text, by: Vec::new(), number }
 }
 
 /// `ana` of `ana[finance]`.
 fn name_of(who: &'static str) -> &'static str {
     who.split('[').next().unwrap_or(who)
-}
-
-fn shows(shown: Shown, text: &str) -> bool {
-    match shown {
-        Shown::Untold => true,
-        Shown::Right => text == SHOWN,
-        Shown::Edited => text == EDITED,
-        Shown::Wrong => false,
-    }
 }

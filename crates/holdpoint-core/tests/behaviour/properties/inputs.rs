@@ -132,9 +132,11 @@ pub(super) fn finishing(run: &Run) -> Input {
         }
         Some(Effect::Finish { .. }) => Input::Retried,
         Some(Effect::Pause { .. } | Effect::SetTimer { .. }) | None => {
-            let asked = run.calls().iter().filter(|call| call.question().is_some());
-            let answer = GivenAnswer::new(Answer::Refuse { reason: None }, None);
-            let answers: Vec<_> = asked.map(|call| (call.id.clone(), answer.clone())).collect();
+            let asked = run.calls().iter().enumerate().filter(|(_, call)| call.question().is_some());
+            let refusal = |index| {
+                GivenAnswer::new(Answer::Refuse { reason: None }, run.question_digest(CallIndex::from_usize(index)))
+            };
+            let answers: Vec<_> = asked.map(|(index, call)| (call.id.clone(), refusal(index))).collect();
             let (target, missing, context) = (target.unwrap(), Missing::Reject, Attributes::new());
             if answers.is_empty() {
                 let deferred = run.calls().iter().filter(|call| matches!(call.state, CallState::Deferred { .. }));
@@ -175,8 +177,17 @@ pub(super) fn any(known: Known<'_>, dice: &mut Dice) -> Input {
 }
 
 fn replied(dice: &mut Dice) -> Input {
-    let words =
-        ["a(schema=v1)", "a(safe schema=v1)", "a(schema=v2)", "_", "b(bad)", "b(key)", "c(unknown)", "a__2", "tc_2"];
+    let words = [
+        "a(definition=v1)",
+        "a(safe definition=v1)",
+        "a(definition=v2)",
+        "_",
+        "b(bad)",
+        "b(key)",
+        "c(unknown)",
+        "a__2",
+        "tc_2",
+    ];
     let calls: Vec<&str> = (0..dice.throw(5)).map(|_| dice.one_of(&words)).collect();
     let text = dice.one_of(&["", " ", "said", "said"]);
     Input::Replied(Box::new(Replied { reply: Some(reply(text, &calls.join(", "))), latency_us: 1 }))
@@ -269,7 +280,8 @@ fn resume(run: &Run, dice: &mut Dice) -> Input {
 
 fn answer(run: &Run, id: CallId, dice: &mut Dice) -> (CallId, GivenAnswer) {
     let call = run.calls().iter().find(|call| call.id == id);
-    let shown = call.and_then(|call| call.canonical()).map(holdpoint_core::Arguments::digest);
+    let place = run.calls().iter().position(|call| call.id == id);
+    let shown = place.and_then(|place| run.question_digest(CallIndex::from_usize(place)));
     let tool = call.and_then(|call| call.tool.as_ref()).map_or("t", |facts| facts.name.as_str());
     let edited = arguments(tool, dice.one_of(&["0", "1", "2"]));
     let uncertain = call.is_some_and(holdpoint_core::Call::is_uncertain);
@@ -283,8 +295,8 @@ fn answer(run: &Run, id: CallId, dice: &mut Dice) -> (CallId, GivenAnswer) {
     };
     let digest = match dice.throw(8) {
         0 => Some(arguments(tool, "elsewhere").digest()),
-        1..4 => shown,
-        _ => None,
+        1 => None,
+        _ => shown,
     };
     let words = ["any", "any", "these", "any in=session", "these until=60", "any in=tenant until=1"];
     let remember = (dice.throw(3) == 0).then(|| remember(dice.one_of(&words)));

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Answer, Arguments, Call, CallAnswered, CallIndex, CallState, Decision, Digest, Effect, Event, FourEyes,
-    Grant, GrantId, GrantScope, Input, Message, Outcome, PauseNumber, PauseReason, Phase, Rejection, ResultOrder, Run,
-    RunId, Stage, StopReason, Tally, Target, Terms, Timestamp, Turn, Work,
+    Grant, GrantId, GrantScope, Input, Message, Outcome, PauseNumber, PauseReason, Phase, QuestionKind, Rejection,
+    ResultOrder, Run, Stage, StopReason, Tally, Target, Terms, Timestamp, Turn, Work,
 };
 
 use super::inputs::OUTPUT;
-use crate::support::fingerprint;
+use crate::support::{fingerprint, new_run};
 
 type Key = (Turn, CallIndex);
 
@@ -44,8 +44,8 @@ impl Watch {
     pub(crate) fn new() -> Self {
         Self {
             log: Vec::new(),
-            shadow: Run::new(RunId::new("r")),
-            last: fingerprint(&Run::new(RunId::new("r"))).into(),
+            shadow: new_run("r"),
+            last: fingerprint(&new_run("r")).into(),
             settled: HashMap::new(),
             allowed: HashMap::new(),
             approved: HashSet::new(),
@@ -117,7 +117,7 @@ impl Watch {
 
     /// The whole log gives the state, too.
     pub(crate) fn replay(&self, run: &Run) {
-        let mut replayed = Run::new(RunId::new("r"));
+        let mut replayed = new_run("r");
         self.log.iter().for_each(|event| replayed.apply(event));
         assert_eq!(fingerprint(&replayed), fingerprint(run), "I6");
     }
@@ -125,7 +125,7 @@ impl Watch {
     /// A paused run is taken elsewhere; nothing else can be.
     pub(super) fn move_to_another_store(&mut self, run: Run, now: Timestamp) -> Run {
         let Some(snapshot) = run.snapshot() else { return run };
-        let mut moved = Run::new(RunId::new("r"));
+        let mut moved = new_run("r");
         self.log.clear();
         self.shadow = moved.clone();
         self.last = fingerprint(&moved).into();
@@ -149,6 +149,9 @@ impl Watch {
                 self.quorum.insert((turn, *call), terms.quorum);
                 self.changed.remove(&(turn, *call));
             }
+            Event::CallDecided { call, stage: Stage::Recheck, decision: Decision::Confirm(_, terms), .. } => {
+                self.asked_anew((turn, *call), terms.quorum);
+            }
             Event::GrantGiven { grant, .. } => self.given.push(Arc::clone(grant)),
             Event::GrantRevoked { grant, .. } => drop(self.revoked.insert(grant.clone())),
             Event::GrantUsed { call, grant, actor, at } => {
@@ -165,10 +168,8 @@ impl Watch {
             }
             Event::CallDoubted { call, cause, .. } => {
                 // What was said before it was started says nothing about starting it again.
-                let key = (turn, *call);
-                self.allowed.remove(&key);
-                self.approved.retain(|(other, ..)| *other != key);
-                self.quorum.insert(key, 1);
+                let quorum = self.shadow.call(*call).map_or(1, |call| call.terms.quorum);
+                self.asked_anew((turn, *call), quorum);
                 self.happened.insert(cause.as_str());
             }
             Event::TaskTaken { call, attempt, .. } => {
@@ -214,7 +215,7 @@ impl Watch {
         assert_eq!(grant.actor, *actor, "I4: its giver approves and nobody else");
         let call = self.shadow.call(index).unwrap();
         let facts = call.tool.as_ref().unwrap();
-        assert_eq!((&grant.tool, &grant.schema), (&facts.name, &facts.schema), "I4: it is about another tool");
+        assert_eq!((&grant.tool, &grant.definition), (&facts.name, &facts.definition), "I4: it is about another tool");
         let digest = call.canonical().map(Arguments::digest);
         assert!(grant.digest.is_none() || grant.digest == digest, "I4: it is about other arguments");
         match &grant.scope {
@@ -227,15 +228,31 @@ impl Watch {
         assert!(may_answer(&question.terms, actor, self.shadow.actor()), "I4: its giver may not answer");
     }
 
+    /// Whatever was said so far about a call was said to another question.
+    fn asked_anew(&mut self, key: Key, quorum: u32) {
+        self.allowed.remove(&key);
+        self.approved.retain(|(other, ..)| *other != key);
+        self.quorum.insert(key, quorum);
+    }
+
     fn book_answer(&mut self, answered: &CallAnswered, key: Key) {
         let question = self.shadow.call(answered.call).and_then(Call::question).expect("only questions are answered");
         assert!(may_answer(&question.terms, &answered.actor, self.shadow.actor()), "I4: they may not answer");
+        let refuses = matches!(answered.answer, Answer::Refuse { .. }) && question.kind() == QuestionKind::Permission;
+        let named = answered.digest == self.shadow.question_digest(answered.call);
+        assert!(named || (refuses && answered.digest.is_none()), "I16: they answered another question");
         let actor = answered.actor.id.clone();
         match &answered.answer {
-            Answer::Approve => {
-                let shown = self.shadow.call(answered.call).and_then(|call| call.canonical());
-                self.approved.extend(shown.map(|shown| (key, actor, shown.digest())));
-            }
+            Answer::Approve => match &answered.decision {
+                Some(Decision::Deny(_)) => {}
+                Some(Decision::Confirm(_, terms)) if terms.stricter_than(&question.terms) => {
+                    self.asked_anew(key, terms.quorum);
+                }
+                Some(Decision::Allow(_) | Decision::Confirm(..)) | None => {
+                    let shown = self.shadow.call(answered.call).and_then(|call| call.canonical());
+                    self.approved.extend(shown.map(|shown| (key, actor, shown.digest())));
+                }
+            },
             Answer::ApproveEdited(edited) => {
                 match &answered.decision {
                     Some(Decision::Allow(_)) => drop(self.allowed.insert(key, edited.digest())),

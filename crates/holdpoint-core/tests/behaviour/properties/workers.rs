@@ -50,9 +50,9 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
 
 /// The tool of a call takes other arguments by now.
 pub(super) fn changed((run, call): (&Run, CallIndex), task: Option<(Turn, Attempt)>, dice: &mut Dice) -> Input {
-    let nothing = ToolFacts { name: "t".into(), repeat: Repeat::Never, source: "native".into(), schema: None };
+    let nothing = ToolFacts { name: "t".into(), repeat: Repeat::Never, source: "native".into(), definition: None };
     let mut tool = run.call(call).and_then(|call| call.tool.clone()).unwrap_or(nothing);
-    tool.schema = Some(dice.one_of(&["v1", "v2", "v3"]).into());
+    tool.definition = Some(dice.one_of(&["v1", "v2", "v3"]).into());
     let refit = match dice.throw(6) {
         0 => Refit::Unfit(Problem { code: Code::InvalidArguments, text: "it fits no more".into() }),
         1 => Refit::Decided(decision("deny")),

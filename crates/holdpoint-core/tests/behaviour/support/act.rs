@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Answer, Answered, Attempt, Attributes, BatchId, Began, CallId, CallState, Cancelled, Conductor, ContinuationId,
-    Decision, Deferred, Delivered, GivenAnswer, GrantId, GrantRevoked, HookFailed, Input, JsonText, Measured, Missing,
-    ModelFailed, ModelStop, Outcome, PauseNumber, Phase, Recheck, Replied, Reply, Returned, Run, RunId, Settlement,
-    Source, Target, ToolResult, Turn, Usage,
+    Answer, Answered, Attempt, Attributes, BatchId, Began, CallId, CallIndex, CallState, Cancelled, Conductor,
+    ContinuationId, Decision, Deferred, Delivered, Digest, GivenAnswer, GrantId, GrantRevoked, HookFailed, Input,
+    JsonText, Measured, Missing, ModelFailed, ModelStop, Outcome, PauseNumber, Phase, QuestionFacts, Recheck, Replied,
+    Reply, Returned, Run, RunId, Settlement, Source, Target, ToolResult, Turn, Usage,
 };
 
-use super::parse::{actor, arguments, bracketed, decision, digest, plans, remember, result, split};
+use super::parse::{
+    actor, arguments, bracketed, decision, digest, new_run, plans, question_digest, remember, result, split,
+};
 use super::{Stage, show};
 
 impl Stage {
@@ -92,7 +94,7 @@ impl Stage {
     fn move_to_another_store(&mut self) {
         let snapshot = self.run().snapshot().expect("only a paused run can be moved");
         self.log.clear();
-        self.conductor = Conductor::new(Run::new(RunId::new("r")));
+        self.conductor = Conductor::new(new_run("r"));
         drop(self.feed(Input::Imported(Arc::new(snapshot))));
     }
 
@@ -137,7 +139,11 @@ impl Stage {
         let tool = self.tool_of(id);
         let mut policy = None;
         let answer = match verb {
-            "allows" => Answer::Approve,
+            "allows" => {
+                let (_, words) = bracketed(rest);
+                policy = (!words.is_empty()).then(|| decision(words));
+                Answer::Approve
+            }
             "denies" => Answer::Refuse { reason: rest.strip_prefix("because ").map(Arc::from) },
             "edits" => {
                 let (text, words) = bracketed(rest.strip_prefix("to ").unwrap());
@@ -148,8 +154,28 @@ impl Stage {
             "knows" => Answer::Happened(Arc::new(result(rest.strip_prefix("gave ").unwrap()))),
             _ => return None,
         };
-        let digest = seen.map(|text| digest(&tool, text));
+        let digest = self.named_question(id, seen);
         Some((CallId::new(id), GivenAnswer { decision: policy, remember, ..GivenAnswer::new(answer, digest) }))
+    }
+
+    /// The digest that an answer names: of the open question unless the script says another.
+    fn named_question(&self, id: &str, seen: Option<&str>) -> Option<Digest> {
+        let index = self.run().calls().iter().position(|call| call.id.as_str() == id).map(CallIndex::from_usize);
+        let open = || index.and_then(|index| self.run().question_digest(index));
+        match seen {
+            None => open(),
+            Some("nothing") => None,
+            Some(text) => match text.strip_prefix('q').and_then(|number| number.parse().ok()) {
+                Some(number) => Some(self.shown[&(id.to_owned(), number)]),
+                None => {
+                    let index = index?;
+                    let call = self.run().call(index)?;
+                    let facts = call.question_facts(self.run().id(), self.run().turn(), index);
+                    let arguments = digest(&self.tool_of(id), text);
+                    Some(facts.map_or(arguments, |facts| question_digest(&QuestionFacts { arguments, ..facts })))
+                }
+            },
+        }
     }
 
     /// The registered tool of a call, or what it would be called if there is no such call.

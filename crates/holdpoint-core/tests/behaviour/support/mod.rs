@@ -11,8 +11,9 @@
 //! | `model replies nothing at all`, `model fails`, `tokens 90` | what else can come of a model call |
 //! | `a begins`, `a -> ok`, `a -> error: boom`, `a -> halt: bye`, `a@1 -> late` | a tool starts, ends (starting first if it must) |
 //! | `a cached -> ok`, `a defers`, `a hook fails` | what else can come of a call that was handed to the executor |
-//! | `ana allows b; denies c because no` | a person answers; also `edits b to 2 (confirm)`, `answers b with X`, `knows b gave X` |
-//! | `ana[finance] allows b seen 1` | with roles; with the arguments that were shown |
+//! | `ana allows b; denies c because no` | a person answers; also `allows b (confirm quorum=2)` with what policy says by now, `edits b to 2 (confirm)`, `answers b with X`, `knows b gave X` |
+//! | `ana[finance] allows b` | with roles; an answer names the question that is open |
+//! | `ana allows b seen 1`, `seen q1`, `seen nothing` | it names the open question with other arguments, the first question about the call, or none |
 //! | `ana allows b remembering any in=session until=90` | and says it for calls that are yet to come |
 //! | `ana revokes r.g1`, `another run s` | takes such a word back; another run, in which such words count |
 //! | `b changes to v2 (allow)` | the tool takes other arguments by now; also `unfit`; also `worker w1 finds b changed to v2` |
@@ -32,7 +33,7 @@ mod stage;
 mod workers;
 
 pub(crate) use act::settlement;
-pub(crate) use parse::{Plan, actor, arguments, decision, digest, plans, remember};
+pub(crate) use parse::{Plan, actor, arguments, decision, new_run, plans, remember};
 pub(crate) use show::fingerprint;
 pub(crate) use stage::Stage;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Arguments, CallArguments, Code, Covers, Decision, Digest, FourEyes, Ground, Problem, ProposedCall, Reach,
-    Remember, Repeat, Terms, Timestamp, ToolFacts, ToolName, ToolResult,
+    Actor, Arguments, CallArguments, Code, Covers, Decision, Digest, FourEyes, Ground, Problem, ProposedCall,
+    QuestionFacts, Reach, Remember, Repeat, Run, RunId, Terms, Timestamp, ToolFacts, ToolName, ToolResult,
 };
 
 /// What a script says of a call that the model asks for.
@@ -38,8 +38,8 @@ fn plan(text: &str) -> Plan {
         (_, true) => Repeat::WithKey,
         _ => Repeat::Never,
     };
-    let schema = value(words, "schema").map(Arc::from);
-    let facts = ToolFacts { name: ToolName::new(registered.as_str()), repeat, source: "native".into(), schema };
+    let definition = value(words, "definition").map(Arc::from);
+    let facts = ToolFacts { name: ToolName::new(registered.as_str()), repeat, source: "native".into(), definition };
     let problem = |code, text: &str| Some(Problem { code, text: text.into() });
     let shown = value(words, "args").unwrap_or("0");
     let mut call = ProposedCall {
@@ -93,6 +93,17 @@ pub(crate) fn digest(tool: &str, text: &str) -> Digest {
         *slot = slot.wrapping_mul(31).wrapping_add(byte).wrapping_add(1);
     }
     Digest(bytes)
+}
+
+/// A run whose questions have digests.
+pub(crate) fn new_run(id: &str) -> Run {
+    Run::new(RunId::new(id), question_digest)
+}
+
+/// Covers everything that a question shows.
+pub(crate) fn question_digest(facts: &QuestionFacts<'_>) -> Digest {
+    let asks = facts.asks.map(ToolResult::text);
+    digest("question", &format!("{facts:?} {} {asks:?}", facts.arguments))
 }
 
 /// Reads `ok`, `error: boom`, `halt: bye`.

@@ -67,12 +67,11 @@ pub(crate) fn pause(run: &Run, reason: PauseReason) -> String {
 }
 
 fn marks(call: &holdpoint_core::Call) -> String {
-    match call.question() {
-        Some(question) if question.doubt.is_some() => "?".to_owned(),
-        Some(question) if question.terms.quorum > 1 => {
-            format!("({}/{})", question.approvals.len(), question.terms.quorum)
-        }
-        Some(_) | None => String::new(),
+    let Some(question) = call.question() else { return String::new() };
+    let doubt = if question.doubt.is_some() { "?" } else { "" };
+    match question.terms.quorum {
+        0 | 1 => doubt.to_owned(),
+        quorum => format!("{doubt}({}/{quorum})", question.approvals().count()),
     }
 }
 
@@ -149,13 +148,13 @@ pub(crate) fn query(run: &Run, what: &str) -> String {
         }
         "earlier" => listed(run.earlier_turns().iter().map(earlier)),
         "approvals" => listed(run.calls().iter().map(|call| {
-            let open = call.question().map_or(&[][..], |question| &question.approvals[..]);
+            let open: Vec<_> = call.question().into_iter().flat_map(holdpoint_core::Question::approvals).collect();
             let people = call.approvals.iter().chain(open).map(|actor| actor.id.as_deref().unwrap_or("nobody"));
             format!("{}:{}", call.id, people.collect::<Vec<_>>().join("+"))
         })),
         "reasons" => listed(run.calls().iter().filter_map(|call| {
             let question = call.question()?;
-            let again = if question.again { " again" } else { "" };
+            let again = if question.number > 1 { " again" } else { "" };
             Some(format!("{}{again}: {}", call.id, question.ground.reason.as_deref().unwrap_or_default()))
         })),
         what if what.starts_with("siblings of ") => {

@@ -1,14 +1,15 @@
 //! A run on a stage: the driver that a script plays against, without anything real behind it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Attributes, Authorized, CallIndex, CallState, Conductor, ContextWindow, Deferred, Event, FinalTools, Grant,
-    Input, JsonText, Message, ParallelToolCalls, Phase, Recheck, Rejection, ResultOrder, Run, RunId, Settings,
+    Actor, Attributes, Authorized, CallIndex, CallState, Conductor, ContextWindow, Deferred, Digest, Event, FinalTools,
+    Grant, Input, JsonText, Message, ParallelToolCalls, Phase, Recheck, Rejection, ResultOrder, Run, RunId, Settings,
     Siblings, Started, Step, Tally, Timestamp, Work,
 };
 
-use super::parse::{Plan, actor};
+use super::parse::{Plan, actor, new_run};
 use super::{fingerprint, show};
 
 /// A run, the driver's decisions about it, and a log that survives crashes.
@@ -32,12 +33,14 @@ pub(crate) struct Stage {
     messages_seen: usize,
     events_shown: usize,
     transcript: Vec<String>,
+    /// The digest of each question by its call and number.
+    pub(crate) shown: HashMap<(String, u32), Digest>,
 }
 
 impl Stage {
     pub(crate) fn new() -> Self {
         Self {
-            conductor: Conductor::new(Run::new(RunId::new("r"))),
+            conductor: Conductor::new(new_run("r")),
             log: Vec::new(),
             now: Timestamp(0),
             plans: Vec::new(),
@@ -55,6 +58,7 @@ impl Stage {
             messages_seen: 0,
             events_shown: 0,
             transcript: Vec::new(),
+            shown: HashMap::new(),
         }
     }
 
@@ -62,7 +66,7 @@ impl Stage {
     pub(crate) fn another_run(&mut self, id: &str) {
         let (now, transcript) = (self.now, std::mem::take(&mut self.transcript));
         let grants = std::mem::take(&mut self.grants);
-        let conductor = Conductor::new(Run::new(RunId::new(id)));
+        let conductor = Conductor::new(new_run(id));
         *self = Self { conductor, now, transcript, grants, id: RunId::new(id), ..Self::new() };
     }
 
@@ -147,13 +151,32 @@ impl Stage {
             assert_eq!(before, after, "what leads to no event changes nothing");
         }
         assert_eq!(self.run().tally(), Tally::of(self.run().calls()));
+        self.note_questions();
         assert_eq!(fingerprint(&self.replayed(self.conductor.outbox())), after, "I6");
         fed
     }
 
+    /// No two questions have one digest (I16).
+    fn note_questions(&mut self) {
+        let run = self.conductor.run();
+        for (index, call) in run.calls().iter().enumerate() {
+            let (Some(question), Some(digest)) = (call.question(), run.question_digest(CallIndex::from_usize(index)))
+            else {
+                continue;
+            };
+            let key = (call.id.as_str().to_owned(), question.number);
+            let others = self.shown.iter().filter(|(other, _)| **other != key);
+            assert!(
+                others.clone().all(|(_, other)| *other != digest),
+                "I16: {key:?} has the digest of another question"
+            );
+            self.shown.insert(key, digest);
+        }
+    }
+
     /// The state that the log amounts to.
     pub(crate) fn replayed(&self, not_durable: &[Event]) -> Run {
-        let mut run = Run::new(self.id.clone());
+        let mut run = new_run(self.id.as_str());
         self.log.iter().chain(not_durable).for_each(|event| run.apply(event));
         run
     }

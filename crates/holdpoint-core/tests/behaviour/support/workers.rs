@@ -54,9 +54,9 @@ impl Stage {
             }
             "finds" => {
                 let (words, policy) = bracketed(rest);
-                let (name, schema) = words.split_once(" changed to ").unwrap();
+                let (name, definition) = words.split_once(" changed to ").unwrap();
                 let Task { turn, call, attempt } = self.task(name);
-                self.changed((call, Some((turn, attempt))), (schema, policy))
+                self.changed((call, Some((turn, attempt))), (definition, policy))
             }
             lost => {
                 let cause = match lost {
@@ -76,10 +76,10 @@ impl Stage {
     pub(crate) fn changed(
         &self,
         (call, task): (CallIndex, Option<(Turn, Attempt)>),
-        (schema, words): (&str, &str),
+        (definition, words): (&str, &str),
     ) -> Input {
         let mut tool = self.run().call(call).and_then(|call| call.tool.clone()).unwrap();
-        tool.schema = (schema != "none").then(|| schema.into());
+        tool.definition = (definition != "none").then(|| definition.into());
         let refit = match words {
             "unfit" => Refit::Unfit(Problem { code: Code::InvalidArguments, text: "it fits no more".into() }),
             words => Refit::Decided(decision(words)),

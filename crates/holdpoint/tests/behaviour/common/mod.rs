@@ -7,13 +7,13 @@ pub(crate) mod interrupted;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use holdpoint::codec::{decode_event, encode_question};
+use holdpoint::codec::{decode_event, encode_question, new_run};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Policy, policy_fn};
 use holdpoint::store::{CommitError, MemoryStore, QuestionFilter, Record, Store, StoreError, StoreLayer, Transition};
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
 use holdpoint::{Agent, AgentBuilder, Decision, RunId, RunResult, Status};
-use holdpoint_core::{CallIndex, Revision, Run};
+use holdpoint_core::{CallIndex, Revision};
 use serde_json::json;
 
 /// Counts executions.
@@ -129,7 +129,7 @@ impl StoreLayer for Inboxed {
 
 /// The pending questions of a run are those that its log tells of, and show what it tells.
 pub(crate) async fn check_inbox(store: &dyn Store, id: &RunId) -> Result<(), String> {
-    let mut run = Run::new(id.clone());
+    let mut run = new_run(id.clone());
     for record in store.load(id, Revision(0)).await.unwrap() {
         run.apply(&decode_event(&record.body).unwrap());
     }
