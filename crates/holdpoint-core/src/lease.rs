@@ -9,6 +9,14 @@ pub struct ClockReading {
     pub wall_us: i64,
 }
 
+impl ClockReading {
+    /// The microseconds since an earlier reading, by the clock that says more.
+    pub fn us_since(self, earlier: ClockReading) -> i64 {
+        let by_boot = self.boot_us.saturating_sub(earlier.boot_us);
+        by_boot.max(self.wall_us.saturating_sub(earlier.wall_us))
+    }
+}
+
 /// A lease as its holder knows it. The store counts the lease from a moment after the request was sent, so the holder counts
 /// it from before: its own view ends first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +39,8 @@ impl LeaseTerm {
     /// Whether a tool may start now: at least a quarter of the lease remains by both clocks. A wall clock that was set back
     /// since says nothing about the time that passed, so the answer is no.
     pub fn covers_start(&self, now: ClockReading) -> bool {
-        let by_boot = now.boot_us.saturating_sub(self.sent.boot_us);
         let by_wall = now.wall_us.saturating_sub(self.sent.wall_us);
         let margin = self.length_us / Self::MARGIN;
-        by_wall >= -margin && by_boot.max(by_wall) < self.length_us - margin
+        by_wall >= -margin && now.us_since(self.sent) < self.length_us - margin
     }
 }

@@ -1,9 +1,15 @@
 //! What is on its way. Arrivals are picked in any order, and some come twice or never.
 
-use holdpoint_core::{Authorized, CallIndex, CallState, Cancelled, Event, Input, Returned, Turn, Unfinished};
+use holdpoint_core::{
+    Attempt, Authorized, CallIndex, CallState, Cancelled, Event, Input, Returned, Run, Turn, Unfinished,
+};
+use holdpoint_store::TaskGuard;
 
 use crate::disk::Slot;
+use crate::leases::Start;
+use crate::mistake::Mistake;
 use crate::process::{Opening, Process, ProcessId};
+use crate::storage::Place;
 use crate::tools;
 use crate::transition::Guards;
 use crate::workers::Errand;
@@ -33,10 +39,32 @@ pub(crate) enum Word {
     Returned { slot: Slot, turn: Turn, returned: Box<Returned> },
     /// A tool was started and has no result.
     Unfinished { turn: Turn, unfinished: Unfinished },
+    /// A commit took effect.
+    Acknowledged,
+    /// Nobody knows whether a commit took effect.
+    Unsure,
+    /// It may start these tools, whose intents are durable.
+    Start(Vec<(CallIndex, Attempt)>),
     /// It may go on with what it heard.
     Drive,
     /// Somebody wants it to stop.
     Cancel,
+}
+
+/// Without the calls that were settled meanwhile.
+fn still_running(run: &Run, mut intents: Vec<(CallIndex, Attempt)>) -> Vec<(CallIndex, Attempt)> {
+    intents.retain(|(call, attempt)| {
+        let state = run.call(*call).map(|call| &call.state);
+        matches!(state, Some(CallState::Running { attempt: running, .. }) if running == attempt)
+    });
+    intents
+}
+
+impl Arrival {
+    /// Whether it comes from outside. What a process does by itself it does once.
+    fn may_come_twice(&self) -> bool {
+        !matches!(self, Arrival::To(_, Word::Start(_) | Word::Acknowledged | Word::Unsure))
+    }
 }
 
 impl World {
@@ -52,7 +80,7 @@ impl World {
             }
             Faults::Off => self.arrivals.remove(0),
         };
-        if self.faults == Faults::On && self.random.percent(6) {
+        if self.faults == Faults::On && self.random.percent(6) && arrival.may_come_twice() {
             self.arrivals.push(arrival.clone());
         }
         match arrival {
@@ -69,11 +97,14 @@ impl World {
     }
 
     pub(crate) fn send_open(&mut self, slot: Slot, input: Input) {
-        let guards = match input {
+        let guards = Guards::others(match input {
             // Time takes nothing out of the hands of a worker.
-            Input::Elapsed => Guards::Waiting,
-            _ => Guards::Any,
-        };
+            Input::Elapsed => TaskGuard::Waiting,
+            // A result that was acknowledged counts.
+            Input::Delivered(_) => TaskGuard::NoResult,
+            Input::Cancelled(_) if !Mistake::CancelsCompletedTask.is_made() => TaskGuard::NoResult,
+            _ => TaskGuard::Any,
+        });
         self.send_guarded(slot, input, guards);
     }
 
@@ -89,7 +120,33 @@ impl World {
         let Some(mut process) = self.processes.remove(&id) else {
             return self.hear_late(id, word);
         };
+        // It waits for the store and hears nothing else.
+        if process.sent.is_some() && !matches!(word, Word::Acknowledged | Word::Unsure) {
+            self.processes.insert(id, process);
+            return self.send(id, word);
+        }
         match word {
+            Word::Acknowledged => {
+                if let Some(sent) = process.sent.take() {
+                    self.acknowledged(&mut process, sent);
+                }
+            }
+            Word::Unsure => {
+                if process.sent.take().is_some() && !self.look_back(&mut process) {
+                    return self.overtaken(process);
+                }
+            }
+            Word::Start(intents) => {
+                let intents = still_running(process.run(), intents);
+                match self.start_tools(&mut process, intents) {
+                    Start::Done => {}
+                    Start::Later => {
+                        self.processes.insert(id, process);
+                        return;
+                    }
+                    Start::LeaseLost => return self.give_up(process),
+                }
+            }
             Word::Reply { serial, input } => {
                 if process.model_call == Some(serial) {
                     process.model_call = None;
@@ -121,8 +178,19 @@ impl World {
     }
 
     fn cancel(&mut self, process: &mut Process) {
+        // What it was opened for comes first.
+        if process.origin.is_some() {
+            return;
+        }
         let actor = tools::person(self.random.below(6));
-        let _ = self.feed(process, Input::Cancelled(Cancelled { actor, reason: None }));
+        let (completed, mut guards) = self.completed(process.slot);
+        let _ = self.feed(process, Input::Cancelled(Cancelled { completed, ..Cancelled::by(actor) }));
+        let outbox = process.conductor.outbox();
+        let is_recorded = |place: &Place| {
+            outbox.iter().any(|event| matches!(event, Event::TaskTaken { call, .. } if *call == place.2))
+        };
+        guards.each.retain(|(place, _)| is_recorded(place));
+        process.guards = guards;
         // The driver gives up whatever it waits for.
         process.executor = None;
         process.conductor.executor_ended();

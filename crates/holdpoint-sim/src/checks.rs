@@ -23,9 +23,12 @@ mod i09_order;
 mod i12_waits;
 mod i13_once;
 mod i14_announced_after;
+mod i16_question;
+mod leases;
 mod limits;
 mod nothing_lost;
 mod repeat_never;
+mod results_kept;
 mod segments;
 mod siblings;
 mod tasks;
@@ -34,6 +37,8 @@ mod tasks;
 pub(crate) enum Seen<'a> {
     /// An event became durable. The history does not have it yet.
     Logged { slot: Slot, event: &'a Event, history: &'a History },
+    /// An answer is in a commit that took effect. Its events come next.
+    Answered { slot: Slot, answer: &'a Answer },
     /// A commit took effect; the histories have it.
     Committed { slot: Slot, commit: &'a Commit },
     /// A tool was started outside.
@@ -44,6 +49,8 @@ pub(crate) enum Seen<'a> {
     TaskLeased(&'a Lease),
     /// A lease ended without a result, and the task can be leased again.
     TaskReleased(&'a Lease),
+    /// A worker was told that its result is stored.
+    Acknowledged { slot: Slot, serial: u64 },
     /// A worker started a tool.
     TaskStarted(&'a StartedTool),
     /// Somebody was told that a run waits or is over.
@@ -80,6 +87,15 @@ pub(crate) struct Commit {
     pub(crate) found: Revision,
 }
 
+/// What a person said to what they were shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) call: CallIndex,
+    /// The digest that they sent back.
+    pub(crate) shown: Option<Digest>,
+    pub(crate) refuses: bool,
+}
+
 /// A tool that was started outside.
 pub(crate) struct StartedTool {
     pub(crate) slot: Slot,
@@ -90,6 +106,8 @@ pub(crate) struct StartedTool {
     pub(crate) digest: Option<Digest>,
     /// How much of the log the process knew.
     pub(crate) known: Revision,
+    /// Whether the store would agree that whoever starts it holds a lease.
+    pub(crate) is_leased: bool,
 }
 
 /// A checker.
@@ -102,7 +120,7 @@ pub(crate) trait Check {
 }
 
 /// The names of all checkers.
-pub const CHECKS: [&str; 20] = [
+pub const CHECKS: [&str; 23] = [
     "i2_intent_first",
     "i3_settled_stays",
     "i4_permission",
@@ -114,7 +132,10 @@ pub const CHECKS: [&str; 20] = [
     "i12_waits",
     "i13_once",
     "i14_announced_after",
+    "i16_question",
+    "leases",
     "repeat_never",
+    "results_kept",
     "nothing_lost",
     "segments",
     "counts",
@@ -154,7 +175,10 @@ impl Checks {
             Box::new(i12_waits::Waits),
             Box::new(i13_once::Once::default()),
             Box::new(i14_announced_after::AnnouncedAfter),
+            Box::new(i16_question::Questions::default()),
+            Box::new(leases::Leases),
             Box::new(repeat_never::RepeatNever::default()),
+            Box::new(results_kept::ResultsKept::default()),
             Box::new(nothing_lost::NothingLost),
             Box::new(segments::Segments::default()),
             Box::new(counts::Counts::default()),

@@ -4,20 +4,26 @@ use std::collections::BTreeSet;
 
 use holdpoint_core::planted::{self, Bug};
 use holdpoint_core::{
-    Attempt, Authorized, CallIndex, Event, Input, Limits, Measured, Outcome, Returned, Run, Settlement, Source, Step,
-    Target, ToolResult, Unfinished,
+    Answer, Attempt, Authorized, CallIndex, Cancelled, ClockReading, Event, Input, Limits, Measured, Outcome, Returned,
+    Run, Settlement, Source, Status, Step, Target, ToolResult, Turn, Unfinished,
 };
-use holdpoint_store::Transition;
+use holdpoint_store::{OwnerId, TaskGuard, Transition};
 
 use crate::arrivals::{Arrival, Word};
-use crate::checks::{Commit, Seen, StartedTool};
+use crate::checks::{self, Commit, Seen, StartedTool};
 use crate::disk::Slot;
+use crate::leases::Start;
+use crate::mistake::Mistake;
 use crate::process::{Opening, Process, ProcessId};
 use crate::script::{self, Mood};
 use crate::storage::Refused;
+use crate::stored;
 use crate::tools;
 use crate::transition::{self, Guards};
 use crate::world::{Faults, World};
+
+/// How many pauses people remember.
+const SHOWN_MAX: usize = 12;
 
 /// What became of a commit.
 enum Fate {
@@ -25,8 +31,10 @@ enum Fate {
     Stale,
     /// Somebody else has a task that it wanted to close.
     LeaseLost,
-    /// The store failed, and nobody knows whether before or after.
-    Unknown,
+    /// The process died before it knew.
+    Died,
+    /// The process does not know yet, or the store refused to write for now.
+    Open,
 }
 
 /// Whether a step led to something that the conductor should look at.
@@ -41,11 +49,15 @@ impl World {
     pub(crate) fn open(&mut self, opening: Opening) {
         let id = ProcessId(self.processes_made);
         self.processes_made += 1;
-        let run = self.load(opening.slot);
         let takes_over = matches!(opening.input, Input::Recovered);
+        if takes_over && !self.may_take_over(opening.slot) {
+            return self.note(|| format!("log {} is held", opening.slot.0));
+        }
+        let run = self.load(opening.slot);
         self.note(|| format!("{id:?} opens log {} for `{}`", opening.slot.0, opening.input.name()));
         let mut process = Process::new(id, run, opening.clone());
-        let accepted = self.feed(&mut process, opening.input);
+        let input = self.with_completed(&mut process, opening.input);
+        let accepted = self.feed(&mut process, input);
         if !accepted.is_ok_and(|events| events > 0) {
             return;
         }
@@ -56,10 +68,20 @@ impl World {
         self.drive(process);
     }
 
+    /// Results that were acknowledged are recorded before the rest is cancelled.
+    fn with_completed(&mut self, process: &mut Process, input: Input) -> Input {
+        let Input::Cancelled(cancelled) = input else { return input };
+        let (completed, guards) = self.completed(process.slot);
+        process.guards = guards;
+        Input::Cancelled(Cancelled { completed, ..cancelled })
+    }
+
     /// Tells a process something. Returns how many events came of it.
     pub(crate) fn feed(&mut self, process: &mut Process, input: Input) -> Result<usize, ()> {
         self.coverage.count(process.run(), &input);
         self.inspect("an input", &input);
+        let answers = answers_in(process.run(), &input);
+        let input = if Mistake::AnswersAnyQuestion.is_made() { naming_open(process.run(), input) } else { input };
         let target = match &input {
             Input::Answered(answered) => Some(answered.target.clone()),
             Input::Delivered(delivered) => Some(delivered.target.clone()),
@@ -83,6 +105,13 @@ impl World {
                 if let Some(Target::Continuation(id)) = target.filter(|_| count > 0) {
                     process.uses.push(id);
                 }
+                let outbox = process.conductor.outbox();
+                let counted = outbox[outbox.len() - count..].iter().filter_map(|event| match event {
+                    Event::CallAnswered(answered) => Some(answered.call),
+                    _ => None,
+                });
+                let counted: BTreeSet<CallIndex> = counted.collect();
+                process.answers.extend(answers.into_iter().filter(|answer| counted.contains(&answer.call)));
                 Ok(count)
             }
             Err(rejection) => {
@@ -104,13 +133,20 @@ impl World {
                 Step::Commit => match self.commit(&mut process) {
                     Fate::Done => Progress::Some,
                     Fate::Stale => return self.overtaken(process),
-                    Fate::LeaseLost => return self.note(|| format!("{:?} lost a lease", process.id)),
-                    Fate::Unknown => return,
+                    Fate::LeaseLost => return self.lost_lease(process),
+                    Fate::Died => return,
+                    Fate::Open => Progress::None,
                 },
-                Step::Start(intents) => {
-                    intents.into_iter().for_each(|intent| self.start_tool(&process, intent));
-                    Progress::Some
+                // The process is suspended, or slow, between the intent and the tool.
+                Step::Start(intents) if self.faults == Faults::On && self.random.percent(15) => {
+                    self.send(process.id, Word::Start(intents));
+                    Progress::None
                 }
+                Step::Start(intents) => match self.start_tools(&mut process, intents) {
+                    Start::Done => Progress::Some,
+                    Start::Later => Progress::None,
+                    Start::LeaseLost => return self.give_up(process),
+                },
                 Step::CallModel { .. } => self.call_model(&mut process),
                 Step::Authorize { calls } => self.authorize(&mut process, &calls),
                 Step::Execute { calls } => {
@@ -143,11 +179,20 @@ impl World {
     }
 
     fn commit(&mut self, process: &mut Process) -> Fate {
-        let fate = if self.faults == Faults::On { self.random.weighted(&[94, 3, 3]) } else { 0 };
+        if self.is_read_only {
+            self.note(|| "the store takes no commit".to_owned());
+            self.send(process.id, Word::Drive);
+            return Fate::Open;
+        }
+        let fate = if self.faults == Faults::On { self.random.weighted(&[86, 3, 3, 4, 2, 2]) } else { 0 };
+        let sent = self.clocks_of(process);
         if fate == 1 {
-            self.note(|| "the store fails before the commit".to_owned());
+            self.note(|| "the process dies before the commit".to_owned());
             self.storage().crash();
-            return Fate::Unknown;
+            return Fate::Died;
+        }
+        if fate == 4 {
+            return self.unsure(process, sent);
         }
         let slot = process.slot;
         let found = self.disk.log(slot).revision();
@@ -158,8 +203,18 @@ impl World {
             Err(Refused::Stale) => return Fate::Stale,
             Err(Refused::LeaseLost) => return Fate::LeaseLost,
         };
+        let owner = (process.run().status() == Status::Running).then(|| transition::hold(process.id).owner);
+        self.holders.set(slot, owner, self.now);
+        for answer in &process.answers {
+            self.checks.see(&Seen::Answered { slot, answer }, &self.disk);
+        }
         for event in &self.disk.append(slot, records) {
             let history = &self.disk.log(slot).history;
+            if let Event::ToolEnded { call, settlement: Settlement { source: Some(Source::External), .. } } = event
+                && history.calls.get(call.as_usize()).is_some_and(|known| !known.is_taken)
+            {
+                self.supplied.insert((slot, Turn(history.turn), *call));
+            }
             self.checks.see(&Seen::Logged { slot, event, history }, &self.disk);
             if let (Event::Imported(_), Some(import)) = (event, self.imports.get(&slot)) {
                 self.disk.log_mut(slot).history = import.history.clone();
@@ -169,15 +224,66 @@ impl World {
         }
         let commit = Commit { used: process.uses.clone(), based_on, found };
         self.checks.see(&Seen::Committed { slot, commit: &commit }, &self.disk);
-        if fate == 2 {
-            self.note(|| "the store fails after the commit".to_owned());
-            self.storage().crash();
-            return Fate::Unknown;
+        match fate {
+            2 => {
+                self.note(|| "the process dies after the commit".to_owned());
+                self.storage().crash();
+                Fate::Died
+            }
+            3 => {
+                self.note(|| "the store's answer takes its time".to_owned());
+                process.sent = Some(sent);
+                self.send(process.id, Word::Acknowledged);
+                Fate::Open
+            }
+            5 => self.unsure(process, sent),
+            _ => {
+                self.acknowledged(process, sent);
+                Fate::Done
+            }
         }
+    }
+
+    /// The connection broke: the process looks whether the commit took effect.
+    fn unsure(&mut self, process: &mut Process, sent: ClockReading) -> Fate {
+        self.note(|| "nobody knows whether the commit took effect".to_owned());
+        process.sent = Some(sent);
+        self.send(process.id, Word::Unsure);
+        Fate::Open
+    }
+
+    /// The store said that a commit took effect that was sent then.
+    pub(crate) fn acknowledged(&mut self, process: &mut Process, sent: ClockReading) {
+        self.written(process);
+        process.term = Some(self.run_term(process, sent));
+    }
+
+    fn written(&mut self, process: &mut Process) {
         process.conductor.committed();
         process.origin = None;
         process.uses.clear();
-        Fate::Done
+        process.answers.clear();
+        process.unsaved.clear();
+        process.guards = Guards::none();
+    }
+
+    /// Looks whether the log ends with the outbox of a process. Returns whether it still holds the run.
+    pub(crate) fn look_back(&mut self, process: &mut Process) -> bool {
+        let durable = usize::try_from(process.conductor.durable().0).unwrap_or(usize::MAX);
+        let after = self.disk.log(process.slot).records().get(durable..).unwrap_or_default();
+        let ours: Vec<_> = process.conductor.outbox().iter().map(stored::write).collect();
+        if after.is_empty() {
+            // It did not take effect: the next commit tries again.
+            return true;
+        }
+        let is_written = after == ours;
+        self.note(|| format!("{:?} finds its commit: {is_written}", process.id));
+        if is_written {
+            self.written(process);
+            // The lease that it may have set is renewed before anything starts under it.
+            process.term = None;
+        }
+        is_written
     }
 
     fn transition(&mut self, process: &Process) -> Transition {
@@ -185,7 +291,7 @@ impl World {
             before: self.disk.log(process.slot).run(),
             after: process.run(),
             events: process.conductor.outbox(),
-            guards: process.origin.as_ref().map_or(&Guards::Any, |opening| &opening.guards),
+            guards: &process.guards,
             by: process.id,
             at: self.now,
         });
@@ -199,14 +305,48 @@ impl World {
     }
 
     /// Somebody else was faster. What the process was opened for is decided again on what is there now.
-    fn overtaken(&mut self, process: Process) {
+    pub(crate) fn overtaken(&mut self, mut process: Process) {
         self.note(|| format!("{:?} is stale", process.id));
+        self.keep_results(&mut process);
+        self.try_again(process);
+    }
+
+    fn try_again(&mut self, process: Process) {
         if let Some(mut opening) = process.origin {
             opening.tries += 1;
             if opening.tries < Limits::COMMIT_TRIES_MAX {
                 self.arrivals.push(Arrival::Open(opening));
             }
         }
+    }
+
+    /// A task that it wanted to close is not as it must be. What yields to results is tried again.
+    fn lost_lease(&mut self, process: Process) {
+        self.note(|| format!("{:?} lost a lease", process.id));
+        let yields = process.origin.as_ref().is_some_and(|opening| opening.guards.others == TaskGuard::NoResult);
+        if yields {
+            self.fold(process.slot);
+            self.try_again(process);
+        }
+    }
+
+    /// Another process has the run: this one lets go of it.
+    pub(crate) fn give_up(&mut self, mut process: Process) {
+        self.note(|| format!("{:?} gives up", process.id));
+        self.keep_results(&mut process);
+    }
+
+    /// Results that are not durable go to the person who is asked about their calls.
+    fn keep_results(&mut self, process: &mut Process) {
+        for late in std::mem::take(&mut process.unsaved) {
+            self.send_open(process.slot, Input::TaskLate(Box::new(late)));
+        }
+    }
+
+    /// Whether the process that holds the run is gone, or somebody claimed the run from it.
+    pub(crate) fn may_take_over(&self, slot: Slot) -> bool {
+        let is_alive = |owner: &OwnerId| self.processes.keys().any(|id| transition::hold(*id).owner == *owner);
+        !self.holders.owner(slot).is_some_and(is_alive)
     }
 
     fn announce(&mut self, process: &Process) {
@@ -216,6 +356,12 @@ impl World {
         self.compare_with_log(process);
         if self.random.percent(10) {
             self.inspect("a run", process.run());
+        }
+        if run.continuation().is_some() {
+            self.shown.push((slot, run.clone()));
+            if self.shown.len() > SHOWN_MAX {
+                self.shown.remove(0);
+            }
         }
         if let Some(import) = self.imports.get(&slot)
             && run.revision().0 == 1
@@ -235,7 +381,7 @@ impl World {
         self.checks.see(&Seen::Rebuilt { live: process.run(), read: &read }, &self.disk);
     }
 
-    fn start_tool(&mut self, process: &Process, (call, attempt): (CallIndex, Attempt)) {
+    pub(crate) fn start_tool(&mut self, process: &Process, (call, attempt): (CallIndex, Attempt)) {
         let (slot, run) = (process.slot, process.run());
         let known = run.call(call);
         let started = StartedTool {
@@ -246,6 +392,7 @@ impl World {
             tool: known.and_then(|call| call.tool.as_ref()).map(|facts| facts.name.clone()),
             digest: known.and_then(|call| call.canonical()).map(holdpoint_core::Arguments::digest),
             known: process.conductor.durable(),
+            is_leased: self.may_start(process),
         };
         self.checks.see(&Seen::ToolStarted(&started), &self.disk);
         let by = (slot, run.turn(), call, attempt);
@@ -276,7 +423,7 @@ impl World {
         self.send(process.id, word(returned));
     }
 
-    fn made_result(&mut self, by: (Slot, holdpoint_core::Turn, CallIndex, Attempt)) -> Returned {
+    fn made_result(&mut self, by: (Slot, Turn, CallIndex, Attempt)) -> Returned {
         let serial = self.next_serial();
         self.checks.see(&Seen::ResultMade { serial, by }, &self.disk);
         let result = tools::result(&mut self.random, serial);
@@ -294,8 +441,11 @@ impl World {
                 return Progress::Some;
             }
         }
-        let messages = process.run().messages();
-        self.checks.see(&Seen::ModelAsked { slot: process.slot, messages }, &self.disk);
+        // A process that was overtaken and does not know it yet asks about what was.
+        if process.conductor.durable() == self.disk.log(process.slot).revision() {
+            let messages = process.run().messages();
+            self.checks.see(&Seen::ModelAsked { slot: process.slot, messages }, &self.disk);
+        }
         let serial = self.next_serial();
         process.model_call = Some(serial);
         let mood = match self.faults {
@@ -343,6 +493,28 @@ impl World {
             Err(()) => Progress::None,
         }
     }
+}
+
+/// What people said in an input, to what they were shown.
+fn answers_in(run: &Run, input: &Input) -> Vec<checks::Answer> {
+    let Input::Answered(answered) = input else { return Vec::new() };
+    let said = answered.answers.iter().filter_map(|(id, given)| {
+        let index = run.calls().iter().position(|call| call.id == *id)?;
+        let refuses = matches!(given.answer, Answer::Refuse { .. });
+        Some(checks::Answer { call: CallIndex::from_usize(index), shown: given.digest, refuses })
+    });
+    said.collect()
+}
+
+/// The same answers as if each named the question that is open now.
+fn naming_open(run: &Run, mut input: Input) -> Input {
+    if let Input::Answered(answered) = &mut input {
+        for (id, given) in &mut answered.answers {
+            let index = run.calls().iter().position(|call| call.id == *id).map(CallIndex::from_usize);
+            given.digest = index.and_then(|index| run.question_digest(index)).or(given.digest);
+        }
+    }
+    input
 }
 
 /// What a result means.

@@ -1,10 +1,11 @@
 //! The simulated executor and the hooks around it: they begin, hand out, answer in the tool's place, fail, or forget.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use holdpoint_core::{
     Began, CallIndex, CallState, Code, Deferred, HookFailed, Input, Outcome, Recheck, Returned, Settlement, Source,
-    ToolResult, Turn, Unfinished,
+    TaskLate, ToolResult, Turn, Unfinished,
 };
 
 use crate::arrivals::Word;
@@ -125,7 +126,15 @@ impl World {
             return;
         }
         let call = returned.call;
+        let late = returned.attempt.map(|attempt| TaskLate {
+            turn,
+            call,
+            attempt,
+            worker: format!("{:?}", process.id).into(),
+            result: Arc::clone(&returned.settlement.result),
+        });
         if self.feed(process, Input::Returned(Box::new(returned))).is_ok() {
+            process.unsaved.extend(late);
             self.close(process, call);
         }
     }

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use holdpoint_core::{CallIndex, Conductor, ContinuationId, Input, Run};
+use holdpoint_core::{CallIndex, ClockReading, Conductor, ContinuationId, Input, LeaseTerm, Run, TaskLate};
 
+use crate::checks::Answer;
 use crate::disk::Slot;
 use crate::transition::Guards;
 
@@ -16,6 +17,18 @@ pub(crate) struct Process {
     pub(crate) origin: Option<Opening>,
     /// The continuations that the outbox uses.
     pub(crate) uses: Vec<ContinuationId>,
+    /// The answers that are in the outbox.
+    pub(crate) answers: Vec<Answer>,
+    /// What must be true of the tasks that the next commit closes.
+    pub(crate) guards: Guards,
+    /// Results of tools that are not durable yet.
+    pub(crate) unsaved: Vec<TaskLate>,
+    /// How far its wall clock is from the store's.
+    pub(crate) wall_offset_us: i64,
+    /// Its lease. Nothing while it must ask the store first.
+    pub(crate) term: Option<LeaseTerm>,
+    /// What its clocks showed when it sent a commit whose outcome it does not know yet.
+    pub(crate) sent: Option<ClockReading>,
     /// The call of the model that it waits for.
     pub(crate) model_call: Option<u64>,
     /// Whether it waits for policy.
@@ -51,8 +64,14 @@ impl Process {
             id,
             slot: opening.slot,
             conductor: Conductor::new(run),
+            guards: opening.guards.clone(),
             origin: Some(opening),
             uses: Vec::new(),
+            answers: Vec::new(),
+            unsaved: Vec::new(),
+            wall_offset_us: 0,
+            term: None,
+            sent: None,
             model_call: None,
             is_authorizing: false,
             executor: None,

@@ -15,6 +15,7 @@ const ROUNDS_MAX: u32 = 400;
 impl World {
     pub(crate) fn calm_down(&mut self) {
         self.faults = Faults::Off;
+        self.is_read_only = false;
         self.note(|| "--- faults stop".to_owned());
         for _ in 0..ROUNDS_MAX {
             if !self.arrivals.is_empty() {
@@ -30,7 +31,7 @@ impl World {
 
     /// Does for each run what it waits for. Returns whether there was something to do.
     fn help_on(&mut self) -> bool {
-        self.now = self.now.plus_ms(1);
+        self.pass_ms(1);
         let ids: Vec<_> = self.processes.keys().copied().collect();
         for id in ids {
             let Some(process) = self.processes.remove(&id) else { continue };
@@ -61,10 +62,12 @@ impl World {
         if !self.disk.slots().any(|slot| is_orphan(&slot)) {
             return;
         }
-        self.now = self.now.plus_ms(HOLD_MS);
+        self.pass_ms(HOLD_MS);
         let ids: Vec<_> = self.processes.keys().copied().collect();
         for id in ids {
-            self.renew(id);
+            let Some(mut process) = self.processes.remove(&id) else { continue };
+            self.renew(&mut process);
+            self.processes.insert(id, process);
         }
         self.claim();
     }

@@ -19,12 +19,10 @@ pub(crate) const HOLD_MS: u64 = 10_000;
 
 /// What must be true of the tasks that a commit closes.
 #[derive(Clone, Debug)]
-pub(crate) enum Guards {
-    Any,
-    /// Nobody has them.
-    Waiting,
-    /// Each of these tasks passes its guard; about other tasks nothing is said.
-    Each(Vec<(Place, TaskGuard)>),
+pub(crate) struct Guards {
+    pub(crate) each: Vec<(Place, TaskGuard)>,
+    /// Of all others.
+    pub(crate) others: TaskGuard,
 }
 
 /// What a commit is made of.
@@ -138,14 +136,23 @@ fn opening(run: &Run, (index, attempt): (CallIndex, Attempt)) -> Option<TaskOpen
 }
 
 impl Guards {
+    /// Nothing.
+    pub(crate) fn none() -> Self {
+        Self::others(TaskGuard::Any)
+    }
+
+    /// The same of all tasks.
+    pub(crate) fn others(others: TaskGuard) -> Self {
+        Self { each: Vec::new(), others }
+    }
+
+    /// Something of one task, nothing of others.
+    pub(crate) fn only(place: Place, guard: TaskGuard) -> Self {
+        Self { each: vec![(place, guard)], others: TaskGuard::Any }
+    }
+
     fn of(&self, call: (Turn, CallIndex)) -> TaskGuard {
-        match self {
-            Guards::Any => TaskGuard::Any,
-            Guards::Waiting => TaskGuard::Waiting,
-            Guards::Each(guards) => {
-                let wanted = guards.iter().find(|((_, turn, index), _)| (*turn, *index) == call);
-                wanted.map_or(TaskGuard::Any, |(_, guard)| *guard)
-            }
-        }
+        let wanted = self.each.iter().find(|((_, turn, index), _)| (*turn, *index) == call);
+        wanted.map_or(self.others, |(_, guard)| *guard)
     }
 }

@@ -14,6 +14,8 @@ use crate::arrivals::Arrival;
 use crate::checks::{Seen, StartedTool};
 use crate::disk::Slot;
 use crate::driver::settlement;
+use crate::leases::TaskTerm;
+use crate::mistake::Mistake;
 use crate::storage::{Grip, Lane, Lease, Leased, Place, State, Task, Wanted};
 use crate::tools;
 use crate::transition::Guards;
@@ -30,7 +32,7 @@ const TASKS_MAX: usize = 64;
 #[derive(Clone)]
 pub(crate) enum Errand {
     /// Start a task that it leased.
-    Start(Leased),
+    Start(Leased, Asked),
     /// Bring what the tool gave.
     Deliver(Lease, Vec<u8>),
     /// Bring it once somebody else has the task.
@@ -39,11 +41,18 @@ pub(crate) enum Errand {
     Fail(Lease),
 }
 
+/// What a worker knows of a lease beside the task.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    term: TaskTerm,
+    lease_ms: u64,
+}
+
 impl Errand {
     /// The lease that it is about.
     pub(crate) fn lease(&self) -> &Lease {
         match self {
-            Errand::Start(Leased { lease, .. })
+            Errand::Start(Leased { lease, .. }, _)
             | Errand::Deliver(lease, _)
             | Errand::Oversleep(lease, _)
             | Errand::Fail(lease) => lease,
@@ -91,7 +100,10 @@ impl World {
     }
 
     fn lease(&mut self, worker: Arc<str>, lanes: Vec<Lane>, limit: usize) {
-        let lease_ms = self.lease_ms();
+        if self.is_read_only {
+            return;
+        }
+        let (lease_ms, sent) = (self.lease_ms(), self.clocks(0));
         let mut leased = self.storage().lease(&Wanted { worker, lanes, limit, lease_ms });
         leased.sort_by_key(|leased| leased.lease.place);
         for leased in leased {
@@ -100,7 +112,8 @@ impl World {
             self.leases.insert((leased.lease.place, leased.lease.fence), number);
             self.checks.see(&Seen::TaskLeased(&leased.lease), &self.disk);
             let place = leased.lease.place;
-            self.arrivals.push(Arrival::Work(Errand::Start(leased)));
+            let asked = Asked { term: self.task_term(&leased.lease, (sent, lease_ms)), lease_ms };
+            self.arrivals.push(Arrival::Work(Errand::Start(leased, asked)));
             self.wake(place);
         }
     }
@@ -149,6 +162,9 @@ impl World {
     fn lost(&mut self, task: &Task, cause: LossCause) {
         let Some(lease) = task.leased() else { return };
         let has_lapsed = cause == LossCause::LeaseLapsed;
+        if self.is_read_only {
+            return;
+        }
         let overdue = task.deadline.is_some_and(|deadline| deadline <= self.now);
         let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
             AfterLoss::Retry { delay_ms } if !overdue => {
@@ -163,38 +179,52 @@ impl World {
             AfterLoss::Retry { .. } | AfterLoss::Ask(_) => cause,
         };
         let (slot, fence) = (lease.place.0, lease.fence);
-        let guard = if has_lapsed { TaskGuard::Lapsed(fence) } else { TaskGuard::Leased(fence) };
+        let guard = match has_lapsed {
+            true if Mistake::ClosesCompletedTask.is_made() => TaskGuard::Any,
+            true => TaskGuard::Lapsed(fence),
+            false => TaskGuard::Leased(fence),
+        };
         let input = Input::TaskLost(TaskLost { lease: self.recorded(lease), cause });
-        self.send_guarded(slot, input, Guards::Each(vec![(lease.place, guard)]));
+        self.send_guarded(slot, input, Guards::only(lease.place, guard));
     }
 
     /// The run gets what was delivered, all of it or a part.
     pub(crate) fn fold(&mut self, slot: Slot) {
-        let mut tasks = Vec::new();
-        let mut guards = Vec::new();
-        for delivered in self.storage().delivered(slot) {
-            if self.faults == Faults::On && self.random.percent(15) {
-                continue;
-            }
-            let (place, fence) = (delivered.lease.place, delivered.lease.fence);
-            let lease = CallLease { attempt: delivered.task.attempts, ..self.recorded(&delivered.lease) };
-            let settlement =
-                decode_delivery(&delivered.result).expect("a delivery reads back from the bytes written for it");
-            guards.push((place, TaskGuard::Delivered(fence)));
-            tasks.push(TaskReturned { lease, settlement });
+        let (mut tasks, guards) = self.completed(slot);
+        if self.faults == Faults::On {
+            tasks.retain(|_| !self.random.percent(15));
         }
         if tasks.is_empty() {
             return;
         }
         self.random.shuffle(&mut tasks);
-        self.send_guarded(slot, Input::TasksReturned(Box::new(TasksReturned { tasks })), Guards::Each(guards));
+        let guards = Guards { others: TaskGuard::Any, ..guards };
+        self.send_guarded(slot, Input::TasksReturned(Box::new(TasksReturned { tasks })), guards);
+    }
+
+    /// The tasks that workers completed, and what must be true of all tasks of the run to close them for good.
+    pub(crate) fn completed(&mut self, slot: Slot) -> (Vec<TaskReturned>, Guards) {
+        if Mistake::CancelsCompletedTask.is_made() {
+            return (Vec::new(), Guards::none());
+        }
+        let mut tasks = Vec::new();
+        let mut guards = Guards::others(TaskGuard::NoResult);
+        for delivered in self.storage().delivered(slot) {
+            let (place, fence) = (delivered.lease.place, delivered.lease.fence);
+            let lease = CallLease { attempt: delivered.task.attempts, ..self.recorded(&delivered.lease) };
+            let settlement =
+                decode_delivery(&delivered.result).expect("a delivery reads back from the bytes written for it");
+            guards.each.push((place, TaskGuard::Delivered(fence)));
+            tasks.push(TaskReturned { lease, settlement });
+        }
+        (tasks, guards)
     }
 
     /// A worker goes on.
     pub(crate) fn work(&mut self, errand: Errand) {
         let faulty = self.faults == Faults::On;
         match errand {
-            Errand::Start(leased) => self.start_task(&leased),
+            Errand::Start(leased, asked) => self.start_task(&leased, asked),
             // A slow worker: by the time it delivers, somebody else may have the task.
             Errand::Deliver(..) if faulty && self.random.percent(45) => self.arrivals.push(Arrival::Work(errand)),
             Errand::Oversleep(ref lease, _) if faulty && self.sleeps_on(lease) => {
@@ -212,21 +242,24 @@ impl World {
         task.is_some() && !taken && self.random.percent(95)
     }
 
-    fn start_task(&mut self, leased: &Leased) {
+    fn start_task(&mut self, leased: &Leased, asked: Asked) {
         let lease = &leased.lease;
-        // Once for each lease. Whoever started does not say later that it did not.
+        // Once for each lease. A worker that started does not say later that it did not, nor the other way round.
         if self.begun.contains(&(lease.place, lease.fence)) {
             return;
         }
-        if self.faults == Faults::On && self.random.percent(6) {
+        if self.faults == Faults::On && !self.is_read_only && self.random.percent(6) {
+            self.begun.insert((lease.place, lease.fence));
             if self.storage().release(lease, Release::Unstarted) == Grip::Held {
                 self.note(|| format!("gives back: {lease:?}"));
                 self.checks.see(&Seen::TaskReleased(lease), &self.disk);
             }
             return;
         }
-        if !self.storage().task(lease.place).is_some_and(|task| task.is_held_under(lease)) {
-            return;
+        match self.may_start_task(lease, asked.term, asked.lease_ms) {
+            Some(true) => {}
+            Some(false) => return,
+            None => return self.arrivals.push(Arrival::Work(Errand::Start(leased.clone(), asked))),
         }
         self.begun.insert((lease.place, lease.fence));
         let stored = decode_task(&leased.body).expect("a task reads back from the bytes that were written for it");
@@ -241,7 +274,7 @@ impl World {
         let (slot, turn, call) = lease.place;
         let Some(changed) = self.changed(&stored.tool, call, Some((turn, lease.attempt))) else { return false };
         self.note(|| format!("finds another tool: {lease:?}"));
-        self.send_guarded(slot, changed, Guards::Each(vec![(lease.place, TaskGuard::Leased(lease.fence))]));
+        self.send_guarded(slot, changed, Guards::only(lease.place, TaskGuard::Leased(lease.fence)));
         true
     }
 
@@ -257,7 +290,7 @@ impl World {
             return false;
         }
         let input = Input::TaskRevoked(TaskRevoked { lease: self.recorded(lease), decision });
-        let guards = Guards::Each(vec![(lease.place, TaskGuard::Leased(lease.fence))]);
+        let guards = Guards::only(lease.place, TaskGuard::Leased(lease.fence));
         self.send_guarded(lease.place.0, input, guards);
         true
     }
@@ -272,10 +305,11 @@ impl World {
             tool: Some(stored.task.executed_name.clone()),
             digest: Some(stored.task.arguments.digest()),
             known: self.disk.log(slot).revision(),
+            is_leased: self.is_leased_now(lease),
         };
         self.checks.see(&Seen::TaskStarted(&started), &self.disk);
         let faulty = self.faults == Faults::On;
-        if faulty && self.random.percent(20) {
+        if faulty && !self.is_read_only && self.random.percent(20) {
             let lease_ms = self.lease_ms();
             let grip = self.storage().prolong(lease, lease_ms);
             self.note(|| format!("prolongs: {lease:?}: {grip:?}"));
@@ -299,8 +333,14 @@ impl World {
     }
 
     fn deliver_task(&mut self, lease: Lease, result: Vec<u8>) {
+        if self.is_read_only {
+            return self.arrivals.push(Arrival::Work(Errand::Deliver(lease, result)));
+        }
         let settlement = decode_delivery(&result).expect("a delivery reads back from the bytes written for it");
-        if self.storage().deliver(&lease, result) == Grip::Held {
+        let grip = self.storage().deliver(&lease, result);
+        if grip == Grip::Held || Mistake::AcknowledgesLateResult.is_made() {
+            let (slot, serial) = (lease.place.0, tools::serial_of(&settlement.result).unwrap_or(0));
+            self.checks.see(&Seen::Acknowledged { slot, serial }, &self.disk);
             return self.note(|| format!("delivers: {lease:?}"));
         }
         self.note(|| format!("is late: {lease:?}"));
@@ -316,11 +356,11 @@ impl World {
         match task.state {
             State::Delivered(_) => self.fold(slot),
             State::Leased { until, .. } => {
-                self.now = self.now.max(until);
+                self.pass_until(until);
                 self.lost(&task, LossCause::LeaseLapsed);
             }
             State::Waiting { available_at } => {
-                self.now = self.now.max(available_at);
+                self.pass_until(available_at);
                 if task.deadline.is_some_and(|deadline| deadline <= self.now) {
                     self.send_open(slot, Input::Elapsed);
                 } else {

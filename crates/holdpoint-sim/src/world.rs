@@ -14,13 +14,14 @@ use crate::coverage::Coverage;
 use crate::disk::{Disk, Slot};
 use crate::grants::Versions;
 use crate::history::{History, Standing};
+use crate::leases::Holders;
 use crate::process::{Process, ProcessId};
 use crate::random::Random;
 use crate::script;
 use crate::storage::{Grip, Place, Storage};
 use crate::stored;
 use crate::tools;
-use crate::transition::{self, HOLD_MS};
+use crate::transition::HOLD_MS;
 
 /// Whether a readable account is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,11 @@ pub(crate) struct Import {
 pub(crate) struct World {
     pub(crate) random: Random,
     pub(crate) now: Timestamp,
+    /// Microseconds that passed on every machine, whatever its clock was set to.
+    pub(crate) boot_us: i64,
     pub(crate) faults: Faults,
+    /// Whether the store refuses to write, as it does while another server becomes the primary.
+    pub(crate) is_read_only: bool,
     /// Whether most calls are handed out and the queue is busy.
     pub(crate) is_outsourced: bool,
     /// Whether the model mostly does the same and people mostly say so for good.
@@ -76,6 +81,12 @@ pub(crate) struct World {
     pub(crate) arrivals: Vec<Arrival>,
     pub(crate) imports: HashMap<Slot, Import>,
     pub(crate) worked: HashMap<(Slot, (Turn, usize)), Arc<ToolResult>>,
+    /// Who holds which log.
+    pub(crate) holders: Holders,
+    /// Pauses as people saw them, the last few.
+    pub(crate) shown: Vec<(Slot, Run)>,
+    /// The calls whose results an application supplied.
+    pub(crate) supplied: HashSet<Place>,
     /// The leases that workers got, each with the world's own number.
     pub(crate) leases: HashMap<(Place, Fence), u64>,
     /// The leases under which a worker started.
@@ -120,7 +131,9 @@ impl World {
         let mut world = Self {
             random: Random::from_seed(seed),
             now: Timestamp(1_000_000_000),
+            boot_us: 0,
             faults: Faults::On,
+            is_read_only: false,
             is_outsourced: false,
             is_routine: false,
             disk: Disk::default(),
@@ -129,6 +142,9 @@ impl World {
             arrivals: Vec::new(),
             imports: HashMap::new(),
             worked: HashMap::new(),
+            holders: Holders::default(),
+            supplied: HashSet::new(),
+            shown: Vec::new(),
             leases: HashMap::new(),
             begun: HashSet::new(),
             given: Vec::new(),
@@ -193,18 +209,19 @@ impl World {
     }
 
     fn step(&mut self) {
-        self.now = self.now.plus_ms(1 + self.random.below(3000) as u64);
+        let passes_ms = 1 + self.random.below(3000) as u64;
+        self.pass_ms(passes_ms);
         let slots: Vec<Slot> = self.disk.slots().collect();
         let slot = *self.random.pick(&slots);
         let (by_hand, queue) = if self.is_outsourced { (2, 90) } else { (10, 10) };
         let (answers, revoked, changed) = if self.is_routine { (45, 2, 2) } else { (18, 4, 5) };
-        let weights = [120, answers, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, 8, 6, revoked, changed, queue];
+        let weights = [120, answers, by_hand, 4, 2, 1, 6, 9, 4, 1, 12, 8, 6, revoked, changed, 2, 2, queue];
         match self.random.weighted(&weights) {
             0 => self.deliver(),
             1 => self.send_answers(slot),
             2 => self.send_results(slot),
             3 => self.send_elapsed(slot),
-            4 => self.now = self.now.plus_ms(61_000),
+            4 => self.pass_ms(61_000),
             5 => self.send_cancel(slot),
             6 => self.send_retry(slot),
             7 => self.send_takeover(slot),
@@ -215,6 +232,8 @@ impl World {
             12 => self.claim(),
             13 => self.revoke_one(),
             14 => self.change_tool(slot),
+            15 => self.set_clocks(),
+            16 => self.switch_over(),
             _ => self.tend_queue(),
         }
     }
@@ -223,12 +242,57 @@ impl World {
         self.disk.log(slot).history.standing
     }
 
+    /// Time passes.
+    pub(crate) fn pass_ms(&mut self, ms: u64) {
+        self.now = self.now.plus_ms(ms);
+        self.boot_us = self.boot_us.saturating_add(i64::try_from(ms * 1_000).unwrap_or(i64::MAX));
+    }
+
+    /// Time passes until then.
+    pub(crate) fn pass_until(&mut self, moment: Timestamp) {
+        let us = u64::try_from(moment.0.saturating_sub(self.now.0)).unwrap_or(0);
+        self.pass_ms(us.div_ceil(1_000));
+    }
+
+    /// Somebody sets clocks: that of the store and of every machine forward, or that of one process to anything.
+    fn set_clocks(&mut self) {
+        let ids: Vec<ProcessId> = self.processes.keys().copied().collect();
+        if ids.is_empty() || self.random.percent(60) {
+            let ms = 5_000 + self.random.below(60_000) as u64;
+            self.note(|| format!("all clocks are set forward by {ms} ms"));
+            self.now = self.now.plus_ms(ms);
+            return;
+        }
+        let id = *self.random.pick(&ids);
+        let by_ms = self.random.below(120_000) as i64 - 60_000;
+        self.note(|| format!("the clock of {id:?} is set by {by_ms} ms"));
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.wall_offset_us += by_ms * 1_000;
+        }
+    }
+
+    /// The store becomes read-only, or takes writes again.
+    fn switch_over(&mut self) {
+        self.is_read_only = !self.is_read_only;
+        let is_read_only = self.is_read_only;
+        self.note(|| format!("the store is read-only: {is_read_only}"));
+    }
+
     fn send_answers(&mut self, slot: Slot) {
         if self.standing(slot) == Standing::Paused || self.random.percent(10) {
-            let run = self.disk.log(slot).run().clone();
+            let run = self.looked_at(slot);
             let input = self.anyones_answers(&run);
             self.send_open(slot, input);
         }
+    }
+
+    /// The run as somebody sees it who answers: as it is, or as it was when they opened the page.
+    fn looked_at(&mut self, slot: Slot) -> Run {
+        let pauses: Vec<&Run> = self.shown.iter().filter(|(of, _)| *of == slot).map(|(_, run)| run).collect();
+        if pauses.is_empty() || !self.random.percent(25) {
+            return self.disk.log(slot).run().clone();
+        }
+        (*self.random.pick(&pauses)).clone()
     }
 
     fn send_results(&mut self, slot: Slot) {
@@ -245,7 +309,10 @@ impl World {
             Some(holder) if self.random.percent(50) => self.send(holder, Word::Cancel),
             Some(_) | None => {
                 let actor = tools::person(self.random.below(6));
-                self.send_open(slot, Input::Cancelled(Cancelled { actor, reason: Some("enough".into()) }));
+                self.send_open(
+                    slot,
+                    Input::Cancelled(Cancelled { reason: Some("enough".into()), ..Cancelled::by(actor) }),
+                );
             }
         }
     }
@@ -267,18 +334,23 @@ impl World {
         }
     }
 
-    /// Somebody takes a run over because the holder seems to be gone, whatever its lease says.
+    /// Somebody takes a run over because the holder died. If it lives, its lease must have lapsed: claiming tells.
     fn send_takeover(&mut self, slot: Slot) {
-        let is_held = self.processes.values().any(|process| process.slot == slot);
-        if !is_held || self.random.percent(25) {
+        if self.may_take_over(slot) {
             self.send_open(slot, Input::Recovered);
+        } else {
+            self.claim();
         }
     }
 
     /// Somebody looks for runs that nobody holds, and takes them over.
     pub(crate) fn claim(&mut self) {
+        if self.is_read_only {
+            return;
+        }
         let hold = Hold { owner: OwnerId::new("keeper"), lease_ms: HOLD_MS };
         for slot in self.storage().claim(&hold) {
+            self.holders.set(slot, Some(hold.owner.clone()), self.now);
             self.note(|| format!("log {} is claimed", slot.0));
             self.send_open(slot, Input::Recovered);
         }
@@ -291,17 +363,11 @@ impl World {
             return;
         }
         let id = *self.random.pick(&ids);
-        if self.renew(id) == Grip::Lost && self.random.percent(50) {
-            self.note(|| format!("{id:?} gives up"));
-            self.processes.remove(&id);
+        let Some(mut process) = self.processes.remove(&id) else { return };
+        if self.renew(&mut process) == Some(Grip::Lost) && self.random.percent(50) {
+            return self.give_up(process);
         }
-    }
-
-    pub(crate) fn renew(&mut self, id: ProcessId) -> Grip {
-        let Some(slot) = self.processes.get(&id).map(|process| process.slot) else { return Grip::Lost };
-        let grip = self.storage().renew(slot, &transition::hold(id));
-        self.note(|| format!("{id:?} renews: {grip:?}"));
-        grip
+        self.processes.insert(id, process);
     }
 
     fn kill_one(&mut self) {

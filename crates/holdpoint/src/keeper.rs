@@ -5,7 +5,7 @@
 mod overlong;
 mod sealer;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -247,25 +247,31 @@ impl Rounds {
         found.extend(self.store.arrivals(&self.agents, limit).await?.into_iter().map(Job::Fold));
         let lapsed = self.store.lapsed(&self.agents, limit).await?;
         found.extend(lapsed.into_iter().map(|task| Job::Lost(Box::new(task))));
+        let mut by_run: BTreeMap<RunId, Vec<Job>> = BTreeMap::new();
         for job in found {
-            if let Some(busy) = Busy::enter(self, job.run()) {
-                jobs.spawn(Arc::clone(self).work(job, busy));
+            by_run.entry(job.run().clone()).or_default().push(job);
+        }
+        for (run, found) in by_run {
+            if let Some(busy) = Busy::enter(self, &run) {
+                jobs.spawn(Arc::clone(self).work(found, busy));
             }
         }
         Ok(())
     }
 
-    async fn work(self: Arc<Self>, job: Job, busy: Busy) {
+    /// Does everything that one look found about a run, one after the other: what cannot be done must not keep the rest waiting.
+    async fn work(self: Arc<Self>, jobs: Vec<Job>, busy: Busy) {
         // The semaphore is never closed.
         let Ok(_slot) = Arc::clone(&self.slots).acquire_owned().await else { return };
-        let run = job.run().clone();
-        match self.perform(job).await {
-            Ok(()) => {}
-            Err(error @ Error::Store(_)) => {
-                tracing::warn!(target: "holdpoint", run = %run, code = %error.code(), "a run could not be looked after");
+        for job in jobs {
+            match self.perform(job).await {
+                Ok(()) => {}
+                Err(error @ Error::Store(_)) => {
+                    tracing::warn!(target: "holdpoint", run = %busy.run, code = %error.code(), "a run could not be looked after");
+                }
+                // Somebody else was faster, or the run is driven right now: the next look will tell.
+                Err(error) => tracing::debug!(target: "holdpoint", run = %busy.run, code = %error.code(), "left alone"),
             }
-            // Somebody else was faster, or the run is driven right now: the next look will tell.
-            Err(error) => tracing::debug!(target: "holdpoint", run = %run, code = %error.code(), "left alone"),
         }
         drop(busy);
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use holdpoint_core::{ClockReading, LeaseTerm, RunId, Settlement};
-use holdpoint_store::{Hold, LeaseClock, LeaseState, Store, StoreError, TaskLease};
+use holdpoint_store::{Hold, LeaseClock, LeaseState, LeasedTask, Store, StoreError, TaskLease};
 use holdpoint_tools::{Asking, Gate, Invocation, Unsettled, invoke_gated};
 
 use crate::patience::Patience;
@@ -151,24 +151,38 @@ impl Lease for RunLease {
     }
 }
 
-/// The lease of a task that a worker holds.
+/// The lease of a task that a worker holds. It ends with the deadline of the task, however often it is renewed.
 pub(crate) struct TaskHold {
     store: Arc<dyn Store>,
     clock: Arc<dyn LeaseClock>,
     lease: TaskLease,
     lease_ms: u64,
+    /// The clocks before the task was asked for.
+    leased: ClockReading,
+    /// The time from the lease to the deadline, by the clock of the store.
+    deadline_in_us: Option<i64>,
     term: Term,
 }
 
 impl TaskHold {
-    /// A task that the store gave to this worker. `sent` was read before it was asked for.
+    /// A task that the store gave to this worker for `lease_ms`. `sent` was read before it was asked for.
     pub(crate) fn new(
         store: &Arc<dyn Store>,
         clock: &Arc<dyn LeaseClock>,
-        (lease, lease_ms, sent): (&TaskLease, u64, ClockReading),
+        (leased, lease_ms, sent): (&LeasedTask, u64, ClockReading),
     ) -> Self {
-        let (store, clock) = (Arc::clone(store), Arc::clone(clock));
-        let hold = Self { store, clock, lease: lease.clone(), lease_ms, term: Term::default() };
+        let since = leased.task.lease().map(|lease| lease.since);
+        let deadline_in_us =
+            leased.task.deadline.zip(since).map(|(deadline, since)| deadline.0.saturating_sub(since.0));
+        let hold = Self {
+            store: Arc::clone(store),
+            clock: Arc::clone(clock),
+            lease: leased.lease.clone(),
+            lease_ms,
+            leased: sent,
+            deadline_in_us,
+            term: Term::default(),
+        };
         hold.renewed(sent, LeaseState::Held);
         hold
     }
@@ -176,9 +190,16 @@ impl TaskHold {
     /// The store answered a heartbeat that was sent then.
     pub(crate) fn renewed(&self, sent: ClockReading, state: LeaseState) {
         self.term.set(match state {
-            LeaseState::Held => Some(LeaseTerm::new(sent, self.lease_ms)),
+            LeaseState::Held => Some(LeaseTerm::new(sent, self.length_ms(sent))),
             LeaseState::Lost => None,
         });
+    }
+
+    /// How long a lease is that was asked for then.
+    fn length_ms(&self, sent: ClockReading) -> u64 {
+        let Some(deadline_in_us) = self.deadline_in_us else { return self.lease_ms };
+        let left_us = deadline_in_us.saturating_sub(sent.us_since(self.leased));
+        self.lease_ms.min(u64::try_from(left_us / 1_000).unwrap_or(0))
     }
 }
 

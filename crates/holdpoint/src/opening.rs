@@ -5,9 +5,9 @@ use std::sync::Arc;
 use holdpoint_codec::tasks::decode_delivery;
 use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation, new_run};
 use holdpoint_core::{
-    Actor, Answer, Answered, Arguments, Attributes, Block, CallId, CallIndex, Code, Decision, Delivered, GivenAnswer,
-    Input, Recheck, Rejection, Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned, ToolName,
-    ToolResult,
+    Actor, Answer, Answered, Arguments, Attributes, Block, CallId, CallIndex, Cancelled, Code, Decision, Delivered,
+    GivenAnswer, Input, Recheck, Rejection, Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned,
+    ToolName, ToolResult,
 };
 use holdpoint_policy::AuthorizeRequest;
 use holdpoint_store::{DeliveredTask, SessionUse, TaskGuard};
@@ -96,11 +96,12 @@ impl Opening {
         }
     }
 
-    /// The run for which an application supplies results.
-    pub(crate) fn supplies(&self) -> Option<RunId> {
+    /// The run whose tasks it closes unless they have results. If one has, the results are collected and it is tried again.
+    pub(crate) fn yields_to_results(&self) -> Option<RunId> {
         match self {
             Opening::Deliver(given) => given.0.run_id(),
-            Opening::Left(inner) => inner.supplies(),
+            Opening::Known(run, Input::Cancelled(_)) => Some(run.clone()),
+            Opening::Left(inner) => inner.yields_to_results(),
             Opening::Run(_) | Opening::Decide(_) | Opening::Known(..) | Opening::Queue(_) | Opening::Fold(_) => None,
         }
     }
@@ -122,11 +123,11 @@ impl Opening {
                 let run = load_run(parts, id).await?;
                 Ok(match input {
                     Input::Elapsed => known(run, input.clone(), Guards::others(TaskGuard::Waiting)),
-                    // Results that workers brought are recorded before the rest is cancelled.
-                    Input::Cancelled(_) if run.pause_reason().is_some() && run.tally().deferred > 0 => {
-                        let mut resume = collected(parts, run).await?;
-                        resume.inputs.push(input.clone());
-                        resume
+                    Input::Cancelled(cancelled) if run.tally().deferred > 0 => {
+                        let (completed, mut guards) = completed(parts, run.id()).await?;
+                        // A result that arrives meanwhile is acknowledged, so it is collected first.
+                        guards.others = TaskGuard::NoResult;
+                        known(run, Input::Cancelled(Cancelled { completed, ..cancelled.clone() }), guards)
                     }
                     _ => known(run, input.clone(), Guards::none()),
                 })
@@ -185,15 +186,21 @@ fn known(run: Run, input: Input, guards: Guards) -> Resume {
 /// Takes all results that workers delivered for this run, in one commit. Each is taken only if its lease is still the
 /// one under which it was delivered.
 async fn collected(parts: &Parts, run: Run) -> Result<Resume, Error> {
+    let (tasks, guards) = completed(parts, run.id()).await?;
+    Ok(known(run, Input::TasksReturned(Box::new(TasksReturned { tasks })), guards))
+}
+
+/// The tasks that workers completed and the run has not collected, with what must be true of each to close it.
+async fn completed(parts: &Parts, run: &RunId) -> Result<(Vec<TaskReturned>, Guards), Error> {
     let mut guards = Guards::none();
     let mut tasks = Vec::new();
-    for delivered in parts.store.delivered(run.id()).await? {
+    for delivered in parts.store.delivered(run).await? {
         let DeliveredTask { task, result } = delivered;
         let Some(lease) = task.lease() else { continue };
         guards.of.push(((lease.turn, lease.call), TaskGuard::Delivered(lease.fence)));
         tasks.push(TaskReturned { lease, settlement: decode_delivery(&result)? });
     }
-    Ok(known(run, Input::TasksReturned(Box::new(TasksReturned { tasks })), guards))
+    Ok((tasks, guards))
 }
 
 /// What was stored of a run's context, and who started it.

@@ -140,7 +140,7 @@ impl Runner {
     /// # Errors
     /// When the store does not know it.
     pub async fn cancel(&self, run: &RunId, actor: Actor) -> Result<RunResult, Error> {
-        let input = Input::Cancelled(Cancelled { actor, reason: None });
+        let input = Input::Cancelled(Cancelled::by(actor));
         let result = self.open(Opening::Known(run.clone(), input), None).await?;
         if result.status() == Status::Cancelled {
             self.parts.live.cancel(run);
@@ -261,7 +261,7 @@ impl Runner {
                 Err(Interrupted::Overtaken) => {}
                 // A worker completed one of these calls first: its result was acknowledged and counts.
                 Err(Interrupted::Failed(Error::Rejected(Rejection::LeaseLost)))
-                    if let Some(run) = opening.supplies() =>
+                    if let Some(run) = opening.yields_to_results() =>
                 {
                     self.collect(&run).await?;
                 }

@@ -90,7 +90,7 @@ fn read_unsigned(bytes: &[u8]) -> Result<(), CodecError> {
     let now = Timestamp(1_900_000_000_000_000);
     let mut expired = run.clone();
     let _ = expired.step(Input::Elapsed, now);
-    let _ = run.step(Input::Cancelled(Cancelled { actor: support::person("ana"), reason: None }), now);
+    let _ = run.step(Input::Cancelled(Cancelled::by(support::person("ana"))), now);
     Ok(())
 }
 

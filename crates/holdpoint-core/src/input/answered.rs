@@ -63,16 +63,13 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
             continue;
         }
         mentioned.push(index);
-        if let Some(before) = fresh.get(&index) {
-            if says_the_same(&before.answer, &given.answer) {
-                continue;
-            }
-            return Err(reject(Code::ConflictingDecision));
-        }
         let asking = Asking { run, index, call, actor: &answered.actor, now };
-        match asking.judge(&given).map_err(reject)? {
-            Verdict::Known => {}
-            Verdict::New => {
+        let verdict = asking.judge(&given).map_err(reject)?;
+        match (fresh.get(&index), verdict) {
+            (Some(before), _) if says_the_same(&before.answer, &given.answer) => {}
+            (Some(_), _) => return Err(reject(Code::ConflictingDecision)),
+            (None, Verdict::Known) => {}
+            (None, Verdict::New) => {
                 fresh.insert(index, given);
                 order.push(index);
             }

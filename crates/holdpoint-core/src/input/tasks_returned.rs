@@ -31,22 +31,16 @@ pub(super) fn decide(run: &Run, returned: TasksReturned, now: Timestamp) -> Resu
             return Err(Rejection::NotExpected { input: "tasks_returned" });
         }
     };
-    let mut seen = HashSet::new();
-    let mut events = Vec::with_capacity(1 + 2 * returned.tasks.len());
-    events.push(Event::Resumed { pause: run.pauses, reason });
+    let collected = run.collect(returned.tasks);
+    if collected.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut events = vec![Event::Resumed { pause: run.pauses, reason }];
     // Questions expire at whatever comes next. What workers had in hand was done in time: a lease ends at the deadline.
     let expired = run.expired(now);
     events.extend(expired.into_iter().map(|call| Event::CallExpired { call }));
-    let before = events.len();
-    for task in returned.tasks {
-        let TaskReturned { lease, settlement } = task;
-        let call = lease.call;
-        if run.has_task(lease.turn, call, lease.attempt) && seen.insert(call) {
-            events.push(lease.taken());
-            events.push(Event::ToolEnded { call, settlement });
-        }
-    }
-    Ok(if events.len() == before { Vec::new() } else { events })
+    events.extend(collected);
+    Ok(events)
 }
 
 impl CallLease {
@@ -58,6 +52,20 @@ impl CallLease {
 }
 
 impl Run {
+    /// Records the results of tasks. Those of calls that are not out under that lease are left out.
+    pub(super) fn collect(&self, tasks: Vec<TaskReturned>) -> Vec<Event> {
+        let mut seen = HashSet::new();
+        let mut events = Vec::with_capacity(2 * tasks.len());
+        for TaskReturned { lease, settlement } in tasks {
+            let call = lease.call;
+            if self.has_task(lease.turn, call, lease.attempt) && seen.insert(call) {
+                events.push(lease.taken());
+                events.push(Event::ToolEnded { call, settlement });
+            }
+        }
+        events
+    }
+
     /// Whether this attempt is of the call as it is handed out now. The queue counts on from the attempt that was
     /// handed out, so that a higher one is of the same task and a lower one of an earlier task.
     pub(super) fn has_task(&self, turn: Turn, index: CallIndex, taken: Attempt) -> bool {

@@ -61,7 +61,7 @@ pub(super) fn sample() -> Sample {
     telling.tell(delivered());
     telling.tell(Input::ModelFailed(ModelFailed { detail: "503".into() }));
     telling.tell(Input::Retried);
-    telling.tell(Input::Cancelled(Cancelled { actor: person("ana"), reason: Some("enough".into()) }));
+    telling.tell(Input::Cancelled(Cancelled { reason: Some("enough".into()), ..Cancelled::by(person("ana")) }));
     let mut log = telling.log;
     log.extend(for_people.snapshot().map(|snapshot| Event::Imported(Arc::new(snapshot))));
     log.extend([Event::CallRequeued { call: CallIndex(3) }, Event::CallExpired { call: CallIndex(0) }]);

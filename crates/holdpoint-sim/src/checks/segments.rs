@@ -20,13 +20,18 @@ impl Check for Segments {
 
     fn see(&mut self, seen: &Seen<'_>, disk: &Disk) -> Result<(), String> {
         match seen {
-            Seen::Logged { slot, event, .. } => {
+            Seen::Logged { slot, event, history } => {
                 let open = self.open.entry(*slot).or_default();
                 match (event, *open) {
                     (
                         Event::RunStarted(_) | Event::Resumed { .. } | Event::Retried | Event::Cancelled { .. },
                         false,
                     ) => {
+                        *open = true;
+                        Ok(())
+                    }
+                    // Who cancels a failed run records what workers brought first.
+                    (Event::TaskTaken { .. }, false) if history.standing == Standing::Failed => {
                         *open = true;
                         Ok(())
                     }

@@ -45,8 +45,9 @@ struct Holding<'a> {
 }
 
 impl<'a> Holding<'a> {
-    fn new(bench: &'a Bench, lease: &'a TaskLease, sent: ClockReading) -> Self {
-        let hold = TaskHold::new(&bench.store, &bench.clock, (lease, bench.lease_ms(), sent));
+    fn new(bench: &'a Bench, leased: &'a LeasedTask, sent: ClockReading) -> Self {
+        let lease = &leased.lease;
+        let hold = TaskHold::new(&bench.store, &bench.clock, (leased, bench.lease_ms(), sent));
         let held = Arc::new(HeldTask { lease: Arc::new(hold), stop: CancellationToken::new() });
         bench.held().insert(lease.clone(), Arc::clone(&held));
         Self { bench, lease, held }
@@ -65,7 +66,7 @@ impl Bench {
     pub(super) async fn perform(self: Arc<Self>, leased: LeasedTask, sent: ClockReading) -> Ended {
         let Some(runner) = self.runners.get(&leased.task.agent) else { return Ended::Done };
         let holder = TaskHolder::of(&leased, &self.worker);
-        let holding = Holding::new(&self, &leased.lease, sent);
+        let holding = Holding::new(&self, &leased, sent);
         let done = match decode_task(&leased.body) {
             Ok(stored) => {
                 let assignment = Assignment { runner, leased: &leased, stored };

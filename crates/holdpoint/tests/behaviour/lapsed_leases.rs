@@ -251,6 +251,33 @@ async fn a_worker_that_learns_late_of_its_lease_starts_nothing() {
     assert_eq!(world.effects.count(), 0);
 }
 
+/// A lease ends with the deadline of its task, also for a worker that asked for a longer one.
+#[tokio::test]
+async fn a_worker_that_was_suspended_beyond_the_deadline_of_its_task_starts_nothing() {
+    let world = World::new();
+    let build = |store: Arc<dyn Store>| {
+        let builder = world.builder().store(store).lease_clock(Arc::clone(&world.own) as _);
+        builder.with_tool_concurrency("defer_all", None).task_deadline(Duration::from_secs(10)).build().unwrap()
+    };
+    let (agent, other) = (build(Arc::clone(&world.store) as _), build(Arc::clone(&world.inner)));
+    agent.chat(request()).await.unwrap();
+    let (clock, own, stop) = (Arc::clone(&world.clock), Arc::clone(&world.own), CancellationToken::new());
+    let (ended, is_ended) = tokio::sync::oneshot::channel();
+    let happens = async move {
+        clock.advance_ms(12_000);
+        own.advance(12_000, 12_000);
+        keep_until_settled(&other).await;
+        let _ = ended.send(());
+    };
+    world.store.once((At::AfterLease, 0), happens, Then::Answer);
+    let worker = Worker::new(agent.runner()).lease(LEASE).poll(Duration::from_millis(10)).run(stop.clone());
+    let worker = tokio::spawn(worker);
+    is_ended.await.unwrap();
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+    assert_eq!(world.effects.count(), 0);
+}
+
 /// The keeper has read that a lease lapsed. Before it says so, the worker completes or sends a heartbeat: that wins.
 #[tokio::test]
 async fn a_result_or_a_heartbeat_that_comes_before_the_doubt_wins() {
@@ -408,4 +435,20 @@ async fn an_acknowledged_result_survives_a_supplied_one_and_a_cancellation() {
         let record = &result.records()[0];
         assert_eq!((record.progress.as_str(), record.attempts.0), ("succeeded", 1), "cancelled: {cancels}");
     }
+}
+
+/// The worker completes its task after the cancellation has looked for results and before it is durable.
+#[tokio::test]
+async fn a_result_that_arrives_during_a_cancellation_is_recorded() {
+    let world = World::new();
+    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    agent.chat(request()).await.unwrap();
+    let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
+    let queue = world.deferring(Arc::clone(&world.inner)).runner().queue();
+    let happens = async move { queue.complete(&holder, ToolResult::success("paid")).await.unwrap() };
+    world.store.once((At::BeforeCommit, 0), happens, Then::Answer);
+    let cancelled = agent.runner().cancel(&run_id(), holdpoint::Actor::default()).await.unwrap();
+    assert_eq!(cancelled.status(), Status::Cancelled);
+    assert_eq!(cancelled.records()[0].progress.as_str(), "succeeded");
+    assert!(cancelled.messages().iter().any(|message| message.text() == "paid"));
 }

@@ -1,0 +1,20 @@
+//! A tool starts only while the store would agree that whoever starts it holds the lease of the run or of the task.
+
+use super::{Check, Disk, Seen};
+
+pub(super) struct Leases;
+
+impl Check for Leases {
+    fn name(&self) -> &'static str {
+        "leases"
+    }
+
+    fn see(&mut self, seen: &Seen<'_>, _: &Disk) -> Result<(), String> {
+        let (Seen::ToolStarted(started) | Seen::TaskStarted(started)) = seen else { return Ok(()) };
+        if started.is_leased {
+            return Ok(());
+        }
+        let at = (started.slot.0, started.turn, started.call);
+        Err(format!("attempt {} of {at:?} started without a lease", started.attempt))
+    }
+}
