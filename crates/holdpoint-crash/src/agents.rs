@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use holdpoint::policy::Rules;
-use holdpoint::store::Store;
+use holdpoint::store::{ManualLeaseClock, Store};
 use holdpoint::tools::Tool;
 use holdpoint::{Parallel, Runner, Settings, Siblings};
-use holdpoint_core::{ExecutorChoice, Recheck, ResultOrder, Route};
+use holdpoint_core::{ClockReading, ExecutorChoice, Recheck, ResultOrder, Route};
 
+use crate::broken::Break;
 use crate::model::PlannedModel;
 use crate::plan::{KINDS, RULES};
 use crate::tools::{Bench, tool};
@@ -30,17 +31,33 @@ pub(crate) fn build(store: &Arc<dyn Store>, bench: &Arc<Bench>) -> anyhow::Resul
     AGENTS.into_iter().map(|name| Ok((name, runner(name, store, bench)?))).collect()
 }
 
-fn runner(name: &'static str, store: &Arc<dyn Store>, bench: &Arc<Bench>) -> anyhow::Result<Runner> {
+/// One agent. Those of [`AGENTS`] have settings of their own.
+pub(crate) fn runner(name: &str, store: &Arc<dyn Store>, bench: &Arc<Bench>) -> anyhow::Result<Runner> {
+    runner_with(name, store, (bench, None))
+}
+
+/// The same in a process whose clocks may stand still.
+pub(crate) fn runner_with(
+    name: &str,
+    store: &Arc<dyn Store>,
+    (bench, broken): (&Arc<Bench>, Option<Break>),
+) -> anyhow::Result<Runner> {
     let tools = KINDS.iter().map(|kind| Arc::new(tool(kind, bench)) as Arc<dyn Tool>);
     let runner = Runner::builder()
         .name(name)
-        .model(PlannedModel)
+        .model(PlannedModel::new(bench))
         .tools(tools)
         .policy(Rules::parse(RULES, "rules.toml").context("the rules")?)
         .settings(settings(name))
         .store(Arc::clone(store))
-        .lease(LEASE)
-        .build()?;
+        .lease(LEASE);
+    let runner = match broken {
+        Some(Break::Clock) => {
+            runner.lease_clock(Arc::new(ManualLeaseClock::new(ClockReading { boot_us: 0, wall_us: 0 })))
+        }
+        Some(Break::Intent | Break::Fence) | None => runner,
+    };
+    let runner = runner.build()?;
     runner.at_failpoints(bench.at_failpoints());
     Ok(runner)
 }

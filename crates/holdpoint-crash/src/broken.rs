@@ -22,8 +22,10 @@ const INTENT_DELAY: Duration = Duration::from_millis(150);
 pub(crate) enum Break {
     /// The intent of an execution is acknowledged before it is durable.
     Intent,
-    /// A result is taken whatever lease it is delivered under.
+    /// A result is taken whatever lease it is delivered under, and a lost task is closed whatever became of it.
     Fence,
+    /// The clocks by which a process sees that its lease lapsed stand still.
+    Clock,
 }
 
 impl Break {
@@ -31,13 +33,14 @@ impl Break {
         match self {
             Break::Intent => "intent",
             Break::Fence => "fence",
+            Break::Clock => "clock",
         }
     }
 }
 
 pub(crate) fn wrap(store: Arc<dyn Store>, broken: Option<Break>) -> Arc<dyn Store> {
     match broken {
-        None => store,
+        None | Some(Break::Clock) => store,
         Some(Break::Intent) => Arc::new(NoIntent { inner: store, writing: Mutex::default() }),
         Some(Break::Fence) => Arc::new(NoFence { inner: store }),
     }
@@ -55,7 +58,7 @@ impl NoIntent {
     }
 }
 
-fn has_intent(transition: &Transition) -> bool {
+pub(crate) fn has_intent(transition: &Transition) -> bool {
     transition.records.iter().any(|record| matches!(decode_event(record), Ok(Event::ToolStarted { .. })))
 }
 

@@ -6,14 +6,77 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use holdpoint::store::{TaskFilter, TaskPage};
+use holdpoint::store::{Store, TaskFilter, TaskPage};
 use holdpoint::{RunId, Status};
+use holdpoint_codec::{decode_event, new_run};
+use holdpoint_core::{Call, Digest, Event, Revision};
 
 use crate::agents::Runners;
 use crate::ledger::Place;
 use crate::plan::{LAST_WORD, Plan, PlannedCall};
 use crate::records::Records;
 use history::{CallHistory, RunHistory, Step};
+
+/// What the log of one run says, for cases.
+pub(crate) struct Told {
+    pub(crate) status: Status,
+    pub(crate) takeovers: u64,
+    pub(crate) doubts: u64,
+    pub(crate) evidence: u64,
+    /// How often somebody accepted that a call runs.
+    pub(crate) accepted: BTreeMap<Place, u64>,
+    /// For people.
+    pub(crate) steps: String,
+}
+
+/// Reads the log of a run. Nothing if the store does not know it.
+pub(crate) async fn tell(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<Told>> {
+    let Some(history) = RunHistory::load(store, run).await? else { return Ok(None) };
+    let count = |wanted: fn(&Step) -> bool| {
+        history.calls.values().flat_map(|call| &call.steps).filter(|step| wanted(step)).count() as u64
+    };
+    let accepted = history.calls.iter().map(|(place, call)| (place.clone(), call.accepted()));
+    Ok(Some(Told {
+        status: history.status,
+        takeovers: history.takeovers,
+        doubts: count(|step| matches!(step, Step::Doubted)),
+        evidence: count(|step| matches!(step, Step::Evidence)),
+        accepted: accepted.collect(),
+        steps: format!("{:?}", history.calls.values().map(|call| &call.steps).collect::<Vec<_>>()),
+    }))
+}
+
+/// Whether a result is in the log of a run, as that of a call or as evidence.
+pub(crate) async fn has_result(store: &dyn Store, run: &RunId, text: &str) -> anyhow::Result<bool> {
+    for record in store.load(run, Revision(0)).await? {
+        let found = match decode_event(&record.body)? {
+            Event::ToolEnded { settlement, .. } => settlement.result.text() == text,
+            Event::EvidenceGiven { result, .. } => result.text() == text,
+            _ => false,
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// How many doubts were answered by answers that name this digest.
+pub(crate) async fn doubts_answered_by(store: &dyn Store, run: &RunId, digest: Digest) -> anyhow::Result<u64> {
+    let mut read = new_run(run.clone());
+    let mut found = 0;
+    for record in store.load(run, Revision(0)).await? {
+        let event = decode_event(&record.body)?;
+        if let Event::CallAnswered(answered) = &event
+            && answered.digest == Some(digest)
+            && read.call(answered.call).is_some_and(Call::is_uncertain)
+        {
+            found += 1;
+        }
+        read.apply(&event);
+    }
+    Ok(found)
+}
 
 /// What was found.
 #[derive(Debug, Default)]

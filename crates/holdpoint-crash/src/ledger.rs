@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 /// The name of the file in the ledger's folder.
@@ -27,9 +28,11 @@ impl std::fmt::Display for Place {
 }
 
 /// Where a process waits to be killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Point {
+    /// The model is called: the commit of the intent comes next.
+    InModel,
     /// The intent is durable, the tool has not started.
     AfterIntent,
     /// The tool has started, the effect has not happened.

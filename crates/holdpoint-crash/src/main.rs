@@ -2,9 +2,11 @@
 
 mod agents;
 mod broken;
+mod campaign;
 mod check;
 mod dice;
 mod ledger;
+mod link;
 mod model;
 mod plan;
 mod records;
@@ -18,6 +20,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use crate::campaign::{Campaign, Party};
 use crate::roles::Role;
 use crate::torture::Torture;
 
@@ -32,12 +35,17 @@ struct Arguments {
 enum Command {
     /// Starts a server loop and two workers, kills them again and again, and checks what they leave.
     Torture(Torture),
+    /// Runs directed cases: suspended processes, held and cut links, completes that race with lapses, late answers.
+    Campaign(Campaign),
     /// The server loop.
     #[command(hide = true)]
     Serve(Role),
     /// A worker.
     #[command(hide = true)]
     Work(Role),
+    /// A process of one case.
+    #[command(hide = true)]
+    Party(Party),
 }
 
 fn main() -> ExitCode {
@@ -45,8 +53,10 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
     let ended = match Arguments::parse().command {
         Command::Torture(torture) => run(torture.run()),
+        Command::Campaign(campaign) => run(campaign.run()),
         Command::Serve(role) => run(async { roles::serve(&role).await.map(|()| ExitCode::SUCCESS) }),
         Command::Work(role) => run(async { roles::work(&role).await.map(|()| ExitCode::SUCCESS) }),
+        Command::Party(party) => run(async { party.run().await.map(|()| ExitCode::SUCCESS) }),
     };
     ended.unwrap_or_else(|error| {
         // Nobody may be there to read it.

@@ -1,14 +1,26 @@
 //! A model that follows the plan in the conversation: asked again it says the same.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use holdpoint::Message;
 use holdpoint_core::joined_text;
 use holdpoint_model::{DeltaSink, Model, ModelCall, ModelError, ModelReply, ModelRequest};
 
+use crate::ledger::Point;
 use crate::plan::{LAST_WORD, Plan};
+use crate::tools::Bench;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PlannedModel;
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedModel {
+    bench: Arc<Bench>,
+}
+
+impl PlannedModel {
+    pub(crate) fn new(bench: &Arc<Bench>) -> Self {
+        Self { bench: Arc::clone(bench) }
+    }
+}
 
 #[async_trait]
 impl Model for PlannedModel {
@@ -22,6 +34,7 @@ impl Model for PlannedModel {
             Message::System(_) | Message::Assistant(_) | Message::Tool(_) => None,
         });
         let plan = said.and_then(|text| Plan::parse(&text)).ok_or_else(|| ModelError::new("no plan"))?;
+        self.bench.dwell(Point::InModel).await;
         let replies = request.messages.iter().filter(|message| matches!(&***message, Message::Assistant(_))).count();
         let turn = u32::try_from(replies).unwrap_or(u32::MAX).saturating_add(1);
         if turn > plan.turns() {

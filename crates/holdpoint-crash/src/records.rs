@@ -112,6 +112,15 @@ impl Records {
         names.iter().filter_map(|name| self.executions.get(name)).collect()
     }
 
+    /// The executions that began after a person had looked and was told that their attempt did not happen.
+    pub(crate) fn begun_after_a_look(&self, place: &Place) -> Vec<&Execution> {
+        let looks = self.looks(place);
+        let is_late = |execution: &&Execution| {
+            looks.iter().any(|look| look.attempt == execution.about.attempt && look.at < execution.begun)
+        };
+        self.of(place).into_iter().filter(is_late).collect()
+    }
+
     pub(crate) fn looks(&self, place: &Place) -> &[Look] {
         self.looks.get(place).map(Vec::as_slice).unwrap_or_default()
     }

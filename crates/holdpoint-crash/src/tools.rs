@@ -63,6 +63,8 @@ pub(crate) struct Bench {
     ledger: Ledger,
     process: String,
     habits: Habits,
+    /// Where the process stays for a while, and for how long.
+    dwell: Option<(Point, Duration)>,
     executions: AtomicU64,
     dice: Mutex<Dice>,
 }
@@ -70,7 +72,17 @@ pub(crate) struct Bench {
 impl Bench {
     /// `process` names this incarnation; it decides with the seed where the process waits to be killed.
     pub(crate) fn open(folder: &Path, process: &str, habits: Habits) -> io::Result<Arc<Self>> {
+        Self::dwelling(folder, process, (habits, None))
+    }
+
+    /// The same for a process that stays somewhere for a while.
+    pub(crate) fn dwelling(
+        folder: &Path,
+        process: &str,
+        (habits, dwell): (Habits, Option<(Point, Duration)>),
+    ) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
+            dwell,
             ledger: Ledger::open(folder)?,
             process: process.to_owned(),
             habits,
@@ -83,8 +95,18 @@ impl Bench {
         self.ledger.write(fact)
     }
 
+    /// Stays here for a while, if this is where the process does that.
+    pub(crate) async fn dwell(&self, point: Point) {
+        if let Some((_, time)) = self.dwell.filter(|(here, _)| *here == point)
+            && self.write(&Fact::Parked { process: self.process.clone(), point }).is_ok()
+        {
+            tokio::time::sleep(time).await;
+        }
+    }
+
     /// Perhaps waits here for ever: whoever reads the ledger kills the process.
     async fn park(&self, point: Point) {
+        self.dwell(point).await;
         // A result becomes durable less often than tools run.
         let weight = if point == Point::BeforeResult { 3 } else { 1 };
         if !self.dice().chance(self.habits.park * weight) {

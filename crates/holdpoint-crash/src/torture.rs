@@ -188,14 +188,14 @@ impl World {
     }
 }
 
-/// The store that a torture uses up.
-struct Database {
-    url: String,
+/// The store that a torture or a campaign uses up.
+pub(crate) struct Database {
+    pub(crate) url: String,
     scratch: Option<Scratch>,
 }
 
 impl Database {
-    async fn prepare(store: &str, folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) async fn prepare(store: &str, folder: &Path) -> anyhow::Result<Self> {
         match store {
             "sqlite" => Ok(Self { url: format!("sqlite:{}", folder.join("runs.db").display()), scratch: None }),
             "postgres" => {
@@ -206,7 +206,7 @@ impl Database {
         }
     }
 
-    async fn close(self) -> anyhow::Result<()> {
+    pub(crate) async fn close(self) -> anyhow::Result<()> {
         match self.scratch {
             Some(scratch) => scratch.close().await.context("drop the database"),
             None => Ok(()),

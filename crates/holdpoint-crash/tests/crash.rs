@@ -10,8 +10,12 @@ use serde_json::Value;
 const KILLS: &str = "40";
 
 fn torture(store: &str, seed: &str, more: &[&str]) -> (Output, Value) {
+    run("torture", store, &[&["--seed", seed], more].concat())
+}
+
+fn run(what: &str, store: &str, more: &[&str]) -> (Output, Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint-crash"));
-    command.args(["torture", "--store", store, "--seed", seed]).args(more);
+    command.args([what, "--store", store]).args(more);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     let summary = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}{}", errors(&output)));
@@ -63,4 +67,42 @@ fn the_test_fails_when_fences_are_switched_off() {
     // It says that it gave up, or brings its result: neither may count.
     let found = ["was taken for attempt", "ended as `cancelled`"];
     assert!(found.iter().any(|problem| told.contains(problem)), "{told}");
+}
+
+fn campaign_holds(store: &str) {
+    let (output, summary) = run("campaign", store, &["--each", "4"]);
+    assert!(output.status.success(), "{summary:#}\n{}", errors(&output));
+    assert_eq!(summary["violations"], 0);
+    for kind in ["stops", "links", "races", "answers"] {
+        assert_eq!(summary["cases"][kind]["cases"], 4, "{summary:#}");
+    }
+}
+
+#[test]
+fn suspended_processes_bad_links_races_and_late_answers_do_no_harm_on_sqlite() {
+    campaign_holds("sqlite");
+}
+
+#[test]
+fn suspended_processes_bad_links_races_and_late_answers_do_no_harm_on_postgres() {
+    campaign_holds("postgres");
+}
+
+/// A campaign with something switched off must find it.
+fn campaign_fails(broken: &str, more: &[&str]) -> String {
+    let (output, summary) = run("campaign", "sqlite", &[&["--break", broken], more].concat());
+    assert_eq!(output.status.code(), Some(1), "{summary:#}\n{}", errors(&output));
+    errors(&output)
+}
+
+#[test]
+fn the_campaign_fails_when_a_process_cannot_see_that_its_lease_lapsed() {
+    let told = campaign_fails("clock", &["--only", "stops", "--each", "4"]);
+    assert!(told.contains("began after a person had looked"), "{told}");
+}
+
+#[test]
+fn the_campaign_fails_when_lost_tasks_are_closed_unguarded() {
+    let told = campaign_fails("fence", &["--only", "races", "--each", "40", "--at-once", "20"]);
+    assert!(told.contains("an acknowledged result is nowhere"), "{told}");
 }

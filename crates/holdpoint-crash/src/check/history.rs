@@ -59,6 +59,16 @@ pub(super) enum Step {
     Settled { outcome: Outcome, source: Option<Source>, receipt: Option<Receipt> },
 }
 
+impl CallHistory {
+    /// How often somebody accepted that it runs: once when it was permitted, and once more for each doubt that a person
+    /// answered so.
+    pub(super) fn accepted(&self) -> u64 {
+        let permitted = self.steps.iter().any(|step| matches!(step, Step::Permitted(_)));
+        let again = self.steps.iter().filter(|step| matches!(step, Step::AllowedAgain)).count();
+        u64::from(permitted) + again as u64
+    }
+}
+
 impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -31,6 +31,7 @@ pub(super) fn check(case: &Case<'_>) -> (u64, Vec<String>) {
     problems.extend(case.order_of_steps());
     problems.extend(case.accepted());
     problems.extend(case.keys());
+    problems.extend(case.begins());
     let late = case.effects(&mut problems);
     (late, problems)
 }
@@ -220,6 +221,19 @@ impl Case<'_> {
         let key = idempotency_key(&run, Turn(self.place.turn), CallIndex(self.place.index), self.expected_digest()?);
         let other = self.executions.iter().find(|execution| execution.about.key != key.as_str())?;
         Some(format!("`{}` ran with another idempotency key", other.about.execution))
+    }
+
+    /// What may not be repeated begins at most once for each time that somebody accepted that it runs, and no attempt begins
+    /// after a person was told that it did not happen.
+    fn begins(&self) -> Vec<String> {
+        if self.call.repeat != Repeat::Never {
+            return Vec::new();
+        }
+        let (begins, accepted) = (self.executions.len() as u64, self.call.accepted());
+        let often = (begins > accepted).then(|| format!("began {begins} times and was accepted {accepted} times"));
+        let late = self.records.begun_after_a_look(self.place).into_iter();
+        let late = late.map(|execution| format!("attempt {} began after a person had looked", execution.about.attempt));
+        often.into_iter().chain(late).collect()
     }
 
     /// What may not be repeated had one effect. Effects cannot be fenced: a process that was stopped before its effect may

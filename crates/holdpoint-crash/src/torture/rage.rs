@@ -54,7 +54,7 @@ pub(super) struct Zombie {
 pub(super) fn habits(options: &Torture) -> Habits {
     let doze = match options.broken {
         Some(Break::Fence) => DOZE_PERMILLE_UNFENCED,
-        Some(Break::Intent) | None => DOZE_PERMILLE,
+        Some(Break::Intent | Break::Clock) | None => DOZE_PERMILLE,
     };
     Habits { seed: options.seed, park: PARK_PERMILLE, doze }
 }
@@ -251,7 +251,7 @@ impl World {
 
     fn plan_run(&mut self) {
         let number = self.runs.len() as u64;
-        let plan = Plan { seed: mix(&[self.options.seed, number]) };
+        let plan = Plan { seed: mix(&[self.options.seed, number]), only: None };
         let agent = AGENTS[(number % AGENTS.len() as u64) as usize];
         let cancel_at = plan.cancelled_after_ms().map(|ms| Instant::now() + Duration::from_millis(ms));
         let run = format!("run-{}-{number:04}", self.options.seed);

@@ -31,6 +31,7 @@ impl Window {
     pub(super) fn of(point: Point) -> Self {
         match point {
             Point::AfterIntent | Point::BeforeEffect => Window::IntentEffect,
+            Point::InModel => Window::Anywhere,
             Point::WithinEffect | Point::AfterEffect => Window::EffectResult,
             Point::BeforeResult => Window::ResultCommit,
         }
