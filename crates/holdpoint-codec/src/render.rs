@@ -84,7 +84,7 @@ fn plain_fields(event: &Event, run: &Run) -> Value {
         Event::ContextChanged { attributes } => {
             json!({"context": Context::from_stored(attributes).attributes()})
         }
-        Event::Retried => json!({"turn": run.turn().0}),
+        Event::Retried { .. } => json!({"turn": run.turn().0}),
         Event::GrantRevoked { grant, actor: by, at } => {
             json!({"grant_id": grant.as_str(), "actor": actor(by), "at": moment(*at)})
         }
@@ -94,7 +94,7 @@ fn plain_fields(event: &Event, run: &Run) -> Value {
             "continuation_id": run.continuation().map(|id| id.to_string()),
             "batch_id": run.batch().to_string(),
         }),
-        Event::Resumed { pause, reason } => json!({
+        Event::Resumed { pause, reason, .. } => json!({
             "reason": reason.as_str(),
             "turn": run.turn().0,
             "continuation_id": continuation(run, *pause),

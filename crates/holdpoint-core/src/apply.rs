@@ -54,7 +54,7 @@ impl Run {
                 self.parent = Some(*pause);
                 self.phase = Phase::Working(Work::Calls);
             }
-            Event::Retried => self.apply_retried(),
+            Event::Retried { .. } => self.apply_retried(),
             Event::ContextChanged { attributes } => self.context.extend(attributes.clone()),
             Event::EpochStarted { epoch } => self.epoch = *epoch,
             Event::Failed { failure, .. } => self.apply_failed(*failure),

@@ -178,9 +178,14 @@ pub enum Event {
         pause: PauseNumber,
         /// What it was paused for.
         reason: PauseReason,
+        /// Names the request that brought the answers or results.
+        request: Option<Arc<str>>,
     },
     /// Somebody continued a run that had failed.
-    Retried,
+    Retried {
+        /// Names the request that asked for it.
+        request: Option<Arc<str>>,
+    },
     /// Saved context attributes changed; those not named stay.
     ContextChanged {
         /// The new values.
@@ -331,6 +336,14 @@ pub enum Completeness {
 }
 
 impl Event {
+    /// The name of the request that caused it, if one did and gave its name.
+    pub fn request(&self) -> Option<&Arc<str>> {
+        match self {
+            Event::Resumed { request, .. } | Event::Retried { request } => request.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Its stable name.
     pub fn name(&self) -> &'static str {
         match self {
@@ -359,7 +372,7 @@ impl Event {
             Event::ExecutionRequired { .. } => "execution_required",
             Event::Paused { .. } => "paused",
             Event::Resumed { .. } => "resumed",
-            Event::Retried => "retried",
+            Event::Retried { .. } => "retried",
             Event::ContextChanged { .. } => "context_changed",
             Event::EpochStarted { .. } => "epoch_started",
             Event::Failed { .. } => "failed",

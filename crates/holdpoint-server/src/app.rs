@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use holdpoint::codec::{decode_event, new_run};
 use holdpoint::store::{Head, Store, StoreTally};
@@ -62,6 +62,11 @@ pub(crate) enum Cookies {
 }
 
 impl App {
+    /// The shortest lease of a run here: this long after a server died, another may go on with what it did.
+    pub(crate) fn lease(&self) -> Duration {
+        self.agents.runners().map(Runner::lease).min().unwrap_or(Duration::from_secs(30))
+    }
+
     /// The head of a run that the caller's tenant owns.
     pub(crate) async fn head(&self, caller: &Caller, run: &RunId) -> Answer<Head> {
         self.store.head_in(&caller.scope, run).await?.ok_or_else(Refusal::no_run)

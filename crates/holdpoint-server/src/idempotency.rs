@@ -1,16 +1,17 @@
 //! `Idempotency-Key`: the same request again gets the first response again, and does nothing.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::Json;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use holdpoint::RunId;
-use holdpoint::store::{RESPONSE_BYTES_MAX, RESPONSE_RESERVED_MS, Reservation, Reserved, ResponseKey, StoreError};
+use holdpoint::codec::{decode_event, new_run};
+use holdpoint::store::{RESPONSE_BYTES_MAX, Reservation, Reserved, ResponseKey, StoreError};
 use holdpoint_api::ApiCode;
 use holdpoint_core::{Digest, Revision};
 use http::request::Parts;
@@ -24,12 +25,11 @@ use crate::auth::Caller;
 use crate::body::read_all;
 use crate::follow::{Follower, Place, Until};
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use crate::params::Wants;
 use crate::refusal::{Answer, Refusal};
 use crate::seal::Purpose;
 use crate::sse;
-
-/// How long a reservation is surely that of whoever made it: the store counts with a clock of its own.
-const RESERVED_SURELY: Duration = Duration::from_millis(RESPONSE_RESERVED_MS * 9 / 10);
+use crate::view::run_view_for;
 
 const KEY: &str = "idempotency-key";
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -37,6 +37,11 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// The run that a request with a key starts: the same whenever it is sent, so that a crash in the middle makes no second.
 #[derive(Clone, Debug)]
 pub(crate) struct DerivedRun(pub(crate) RunId);
+
+/// Names a request with a key, the same whenever it is sent. A run that accepts something keeps the name of the request that
+/// brought it, so that the server can tell an accepted request whose response got lost from one that is rejected.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestName(pub(crate) Arc<str>);
 
 /// Says that an answer streams a segment of a run, which can be streamed again.
 #[derive(Clone, Debug)]
@@ -66,10 +71,17 @@ pub(crate) async fn once(State(app): State<Arc<App>>, request: Request, next: Ne
     let caller = parts.extensions.get::<Caller>().cloned();
     let caller = caller.ok_or_else(|| Refusal::internal("a key without a caller"))?;
     let bytes = read_all(&parts.headers, body, app.limits.body_bytes_max).await?;
-    let reservation = reservation(&parts, (&caller, key), &bytes);
+    let reservation = reservation(&app, &parts, (&caller, key), &bytes);
     let since = Instant::now();
     match app.store.reserve_response(&reservation).await? {
         Reserved::New => {}
+        Reserved::Again => {
+            if let Some(moves) = Moves::of(&parts)
+                && let Some(accepted) = moves.accepted(&app, &caller, &request_name(&app, &reservation)).await
+            {
+                return Ok(keep(&app, (&reservation, since), accepted).await);
+            }
+        }
         Reserved::InProgress => {
             let detail = "the first request with this key is still under way";
             return Err(Refusal::new(ApiCode::IdempotencyInProgress, detail).retry_after(1));
@@ -80,12 +92,27 @@ pub(crate) async fn once(State(app): State<Arc<App>>, request: Request, next: Ne
         }
         Reserved::Kept(kept) => return replay(&app, &caller, &kept),
     }
-    parts.extensions.insert(DerivedRun(derived(&app, &reservation)));
+    let tag = app.sealer.tag(Purpose::RunId, &name_of(&reservation));
+    let mut id = [0; 16];
+    id.copy_from_slice(&tag[..16]);
+    parts.extensions.insert(DerivedRun(RunId::new(uuid::Builder::from_custom_bytes(id).into_uuid().to_string())));
+    let name = request_name(&app, &reservation);
+    parts.extensions.insert(RequestName(Arc::clone(&name)));
+    let moves = Moves::of(&parts);
     let request = Request::from_parts(parts, Body::from(bytes));
     // Whoever goes away now must find the response when they come again.
     let doing = {
         let app = Arc::clone(&app);
-        async move { Ok(keep(&app, (&reservation.key, since), next.run(request).await).await) }
+        async move {
+            let mut response = next.run(request).await;
+            if !response.status().is_success()
+                && let Some(moves) = moves
+                && let Some(accepted) = moves.accepted(&app, &caller, &name).await
+            {
+                response = accepted;
+            }
+            Ok(keep(&app, (&reservation, since), response).await)
+        }
     };
     let doing = doing.instrument(tracing::Span::current());
     app.driving.see_through(doing).await
@@ -107,7 +134,52 @@ fn key_of(method: &Method, headers: &HeaderMap) -> Answer<Option<String>> {
     }
 }
 
-fn reservation(parts: &Parts, (caller, key): (&Caller, String), bytes: &Bytes) -> Reservation {
+/// A request that moves a run which is there already.
+struct Moves {
+    run: RunId,
+    wants: Wants,
+}
+
+impl Moves {
+    fn of(parts: &Parts) -> Option<Self> {
+        let rest = parts.uri.path().strip_prefix("/v1/runs/")?;
+        let (run, _) = rest.split_once('/')?;
+        Some(Self { run: RunId::new(run), wants: Wants::of(&parts.headers) })
+    }
+
+    /// What to answer if the run accepted this request before, on a server that died before it could say so.
+    async fn accepted(&self, app: &Arc<App>, caller: &Caller, name: &str) -> Option<Response> {
+        let records = app.store.load_in(&caller.scope, &self.run, Revision(0)).await.ok()?;
+        let mut run = new_run(self.run.clone());
+        let mut found = None;
+        for record in records {
+            let event = decode_event(&record.body).ok()?;
+            run.apply(&event);
+            if event.request().is_some_and(|request| **request == *name) {
+                found = Some(record.seq);
+            }
+        }
+        let after = Revision(found?.0.saturating_sub(1));
+        let mut response = match self.wants {
+            Wants::Json => Json(run_view_for(caller, &run)).into_response(),
+            Wants::Events if caller.sees(&run) => streamed(app, caller, (&self.run, after)).ok()?,
+            Wants::Events => return None,
+        };
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        Some(response)
+    }
+}
+
+fn streamed(app: &Arc<App>, caller: &Caller, (run, after): (&RunId, Revision)) -> Answer<Response> {
+    let permit = app.streams.open(&caller.name)?;
+    let place = Place { scope: &caller.scope, run };
+    let follower = Follower::new(app, place, (after, Until::SegmentEnds), permit);
+    let mut response = sse::response(app, caller, follower.frames());
+    response.extensions_mut().insert(Streamed { run: run.clone(), after });
+    Ok(response)
+}
+
+fn reservation(app: &App, parts: &Parts, (caller, key): (&Caller, String), bytes: &Bytes) -> Reservation {
     // How long to wait is no part of what is asked for.
     let route = parts.uri.path();
     let tenant = caller.scope.tenant().unwrap_or_default();
@@ -122,6 +194,7 @@ fn reservation(parts: &Parts, (caller, key): (&Caller, String), bytes: &Bytes) -
     Reservation {
         key: ResponseKey { sender: sender.into(), route: short(route).into(), key: key.into() },
         digest: Digest(hash.finalize().into()),
+        reserved_ms: u64::try_from(app.lease().as_millis()).unwrap_or(u64::MAX),
     }
 }
 
@@ -131,21 +204,20 @@ fn short(route: &str) -> String {
     Digest(digest).to_string()
 }
 
-/// Nobody without the server's key can guess it.
-fn derived(app: &App, reservation: &Reservation) -> RunId {
-    let mut name = reservation.key.to_text();
-    // Writing to memory does not fail.
-    let _ = write!(name, "\n{}", reservation.digest);
-    let tag = app.sealer.tag(Purpose::RunId, name.as_bytes());
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&tag[..16]);
-    RunId::new(uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string())
+fn request_name(app: &App, reservation: &Reservation) -> Arc<str> {
+    app.sealer.tag_text(Purpose::Request, &name_of(reservation)).into()
+}
+
+/// What is sealed for a request: nobody without the server's key can guess what comes of it.
+fn name_of(reservation: &Reservation) -> Vec<u8> {
+    format!("{}\n{}", reservation.key.to_text(), reservation.digest).into_bytes()
 }
 
 /// Keeps a response that says that something was done. Of anything else nothing came, so it may be tried again.
-async fn keep(app: &App, (key, since): (&ResponseKey, Instant), response: Response) -> Response {
+async fn keep(app: &App, (reservation, since): (&Reservation, Instant), response: Response) -> Response {
+    let key = &reservation.key;
     if !response.status().is_success() {
-        return match forget(app, (key, since)).await {
+        return match forget(app, (reservation, since)).await {
             Ok(()) => response,
             Err(error) => Refusal::from(error).into_response(),
         };
@@ -156,7 +228,7 @@ async fn keep(app: &App, (key, since): (&ResponseKey, Instant), response: Respon
     if streamed.is_none() && !fits(response.body()) {
         // It was done, and the client is told so. Sent again it is done again or refused as any other request.
         tracing::warn!(target: "holdpoint", "a response is too large to be kept");
-        let _ = forget(app, (key, since)).await;
+        let _ = forget(app, (reservation, since)).await;
         return response;
     }
     let (kept, response) = match streamed {
@@ -183,11 +255,12 @@ async fn keep(app: &App, (key, since): (&ResponseKey, Instant), response: Respon
 
 /// Lets the same request be done again, unless somebody else may be doing it by now: what took too long reserves nothing
 /// any more.
-async fn forget(app: &App, (key, since): (&ResponseKey, Instant)) -> Result<(), StoreError> {
-    if since.elapsed() >= RESERVED_SURELY {
+async fn forget(app: &App, (reservation, since): (&Reservation, Instant)) -> Result<(), StoreError> {
+    // The store counts with a clock of its own.
+    if since.elapsed() >= Duration::from_millis(reservation.reserved_ms / 10 * 9) {
         return Ok(());
     }
-    app.store.drop_response(key).await
+    app.store.drop_response(&reservation.key).await
 }
 
 /// Whether a body is known to be small enough to be kept.
@@ -199,12 +272,7 @@ fn fits(body: &Body) -> bool {
 fn replay(app: &Arc<App>, caller: &Caller, kept: &[u8]) -> Answer<Response> {
     let kept: Kept = serde_json::from_slice(kept).map_err(|_| Refusal::internal("a kept response"))?;
     let mut response = match &kept.streamed {
-        Some((run, after)) => {
-            let permit = app.streams.open(&caller.name)?;
-            let place = Place { scope: &caller.scope, run: &RunId::new(run.as_str()) };
-            let follower = Follower::new(app, place, (Revision(*after), Until::SegmentEnds), permit);
-            sse::response(app, caller, follower.frames())
-        }
+        Some((run, after)) => streamed(app, caller, (&RunId::new(run.as_str()), Revision(*after)))?,
         None => {
             let mut response = kept.body.clone().unwrap_or_default().into_response();
             let json = HeaderValue::from_static("application/json");

@@ -17,7 +17,7 @@ use utoipa::IntoParams;
 
 use crate::app::App;
 use crate::auth::Caller;
-use crate::idempotency::DerivedRun;
+use crate::idempotency::{DerivedRun, RequestName};
 use crate::limits::{ID_BYTES_MAX, LAST_EVENT_DIGITS_MAX, WAIT_MAX, WAIT_MS_MAX};
 use crate::refusal::{Answer, Refusal};
 
@@ -107,6 +107,8 @@ pub(crate) struct Ask {
     prefers: Option<Duration>,
     /// The run that a repeated request would be about.
     pub(crate) derived: Option<DerivedRun>,
+    /// The name of the request, if it has a key.
+    pub(crate) request: Option<RequestName>,
     /// Where a stream that broke was.
     pub(crate) last_event_id: Option<String>,
     /// The trace that the request belongs to.
@@ -144,6 +146,7 @@ impl FromRequestParts<Arc<App>> for Ask {
             wants: Wants::of(&parts.headers),
             prefers: prefers(&parts.headers),
             derived: parts.extensions.get::<DerivedRun>().cloned(),
+            request: parts.extensions.get::<RequestName>().cloned(),
             // What is not text is no number either, and must not be overlooked.
             last_event_id: parts
                 .headers

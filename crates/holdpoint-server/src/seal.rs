@@ -17,6 +17,7 @@ pub(crate) enum Purpose {
     Session,
     Csrf,
     RunId,
+    Request,
 }
 
 impl Purpose {
@@ -27,6 +28,7 @@ impl Purpose {
             Purpose::Session => b"holdpoint.session\0",
             Purpose::Csrf => b"holdpoint.csrf\0",
             Purpose::RunId => b"holdpoint.run\0",
+            Purpose::Request => b"holdpoint.request\0",
         }
     }
 }

@@ -151,7 +151,7 @@ impl History {
                 self.standing = Standing::Paused;
                 self.pause = Some(*reason);
             }
-            Event::Resumed { .. } | Event::Retried => self.standing = Standing::Moving,
+            Event::Resumed { .. } | Event::Retried { .. } => self.standing = Standing::Moving,
             Event::EpochStarted { epoch } => self.epoch = epoch.0,
             Event::Failed { failure, .. } => {
                 use holdpoint_core::Failure::{Error, ProviderError};

@@ -36,7 +36,7 @@ impl World {
         }
         let (target, missing) = self.target(run);
         let context = script::context(&mut self.random);
-        Input::Answered(Box::new(Answered { target, actor, answers, missing, context }))
+        Input::Answered(Box::new(Answered { target, actor, answers, missing, context, request: None }))
     }
 
     fn given(&mut self, call: &Call, shown: Option<Digest>) -> GivenAnswer {
@@ -122,7 +122,7 @@ impl World {
         }
         let (target, missing) = self.target(run);
         let context = script::context(&mut self.random);
-        Input::Delivered(Box::new(Delivered { target, results, missing, context }))
+        Input::Delivered(Box::new(Delivered { target, results, missing, context, request: None }))
     }
 
     /// A worker that is asked again mostly brings the same.
@@ -153,7 +153,7 @@ impl World {
             if !answers.is_empty() {
                 let target = Target::Continuation(run.continuation()?);
                 let context = holdpoint_core::Attributes::new();
-                let answered = Answered { target, actor, answers, missing: Missing::Wait, context };
+                let answered = Answered { target, actor, answers, missing: Missing::Wait, context, request: None };
                 return Some(Input::Answered(Box::new(answered)));
             }
         }
@@ -170,7 +170,13 @@ impl World {
         }
         let target = Target::Continuation(run.continuation()?);
         let context = holdpoint_core::Attributes::new();
-        Some(Input::Delivered(Box::new(Delivered { target, results, missing: Missing::Reject, context })))
+        Some(Input::Delivered(Box::new(Delivered {
+            target,
+            results,
+            missing: Missing::Reject,
+            context,
+            request: None,
+        })))
     }
 }
 

@@ -89,7 +89,7 @@ impl World {
             12 => Input::Elapsed,
             13 => Input::Recovered,
             14 => Input::Cancelled(Cancelled::default()),
-            15 => Input::Retried,
+            15 => Input::Retried(holdpoint_core::Retried::default()),
             20 => self.any_change(run, call),
             21 => self.any_revocation(run),
             22 => {

@@ -91,7 +91,7 @@ impl World {
                 return true;
             }
             Phase::Paused(PauseReason::AwaitingToolResults) => self.proper_results(slot, &run),
-            Phase::Failed(..) => Some(Input::Retried),
+            Phase::Failed(..) => Some(Input::Retried(holdpoint_core::Retried::default())),
             Phase::Ended(_) => None,
         };
         match input {

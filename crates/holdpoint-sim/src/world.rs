@@ -319,7 +319,7 @@ impl World {
 
     fn send_retry(&mut self, slot: Slot) {
         if self.standing(slot) == Standing::Failed || self.random.percent(5) {
-            self.send_open(slot, Input::Retried);
+            self.send_open(slot, Input::Retried(holdpoint_core::Retried::default()));
         }
     }
 

@@ -188,6 +188,8 @@ create table holdpoint_responses (
     begun_at     bigint not null,
     -- Which server works on it, so that a reservation whose acknowledgement was lost is recognised.
     last_request bigint not null,
+    -- More than 1 after a server that began it did not say in time what came of it.
+    tries        bigint not null default 1,
     response     bytea
 );
 alter table holdpoint_responses alter column response set storage external;

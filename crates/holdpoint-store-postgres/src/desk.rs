@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use holdpoint_core::{Timestamp, ToolName};
 use holdpoint_store::{
-    DUE_LIMIT_MAX, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS, Reservation, Reserved, ResponseKey, Scope, StoreError,
-    StoreTally, Swept, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
+    DUE_LIMIT_MAX, RESPONSE_KEPT_MS, Reservation, Reserved, ResponseKey, Scope, StoreError, StoreTally, Swept,
+    WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
 };
 use sqlx::postgres::PgRow;
 
@@ -28,9 +28,11 @@ const RESERVE: &str = concat!(
     "insert into holdpoint_responses as k (request, digest, begun_at, last_request) values ($1, $2, ",
     now!("$3"),
     ", $4) on conflict (request) do update set digest = excluded.digest, begun_at = excluded.begun_at, \
-        last_request = excluded.last_request, response = null \
+        last_request = excluded.last_request, response = null, tries = case \
+            when k.begun_at <= excluded.begun_at - $5 then 1 \
+            when k.last_request = excluded.last_request then k.tries else k.tries + 1 end \
      where k.begun_at <= excluded.begun_at - $5 or (k.digest = excluded.digest and k.response is null \
-        and (k.last_request = excluded.last_request or k.begun_at <= excluded.begun_at - $6)) returning 1"
+        and (k.last_request = excluded.last_request or k.begun_at <= excluded.begun_at - $6)) returning tries"
 );
 const RESERVED: &str = "select digest, response from holdpoint_responses where request = $1";
 pub(crate) const KEPT: &str = concat!(
@@ -95,14 +97,14 @@ pub(crate) async fn change_setting(lines: &Lines, name: &str, (from, to): (&str,
 pub(crate) async fn reserve(lines: &Lines, moments: &Moments, wanted: &Reservation) -> Result<Reserved, StoreError> {
     const DOING: &str = "reserve a response";
     let (request, token) = (wanted.key.to_text(), token());
-    let (kept, reserved) = (milliseconds(RESPONSE_KEPT_MS, u64::MAX), milliseconds(RESPONSE_RESERVED_MS, u64::MAX));
+    let (kept, reserved) = (milliseconds(RESPONSE_KEPT_MS, u64::MAX), milliseconds(wanted.reserved_ms, u64::MAX));
     loop {
         let taken = lines.rows(DOING, || {
             let reserve = sqlx::query(RESERVE).bind(&request).bind(&wanted.digest.0[..]).bind(moments.given_us());
             reserve.bind(token).bind(kept).bind(reserved)
         });
-        if !taken.await?.is_empty() {
-            return Ok(Reserved::New);
+        if let Some(row) = taken.await?.first() {
+            return Ok(if column::<i64>(row, 0)? > 1 { Reserved::Again } else { Reserved::New });
         }
         let rows = lines.rows(DOING, || sqlx::query(RESERVED).bind(&request)).await?;
         // Whoever had it may just have given it up: then it is there to be had.

@@ -35,7 +35,7 @@ const ROWS: &str = "
     insert into holdpoint_questions
     select n, 1, 0, 'agent-' || n % 5, '=tenant-' || n % 7, 'tool', 0, case when n % 100 = 0 then 0 else 1 + n % 3 end,
         null, n, n, n, n, n, 'x', '' from generate_series(1, 30000) as n;
-    insert into holdpoint_responses select 'r' || n, 'x', n, n, 'x' from generate_series(1, 30000) as n;
+    insert into holdpoint_responses (request, digest, begun_at, last_request, response) select 'r' || n, 'x', n, n, 'x' from generate_series(1, 30000) as n;
     insert into holdpoint_workers select '', 'w' || n, 'x', n, n from generate_series(1, 1000) as n;
     analyze";
 

@@ -192,6 +192,8 @@ CREATE TABLE responses (
     request TEXT NOT NULL UNIQUE,
     digest BLOB NOT NULL,
     begun_at INTEGER NOT NULL,
+    -- More than 1 after a server that began it did not say in time what came of it.
+    tries INTEGER NOT NULL DEFAULT 1,
     response BLOB
 ) STRICT;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use holdpoint_core::{Timestamp, ToolName};
 use holdpoint_store::{
-    DUE_LIMIT_MAX, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS, Reservation, Reserved, ResponseKey, Scope, StoreError,
-    StoreTally, Swept, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
+    DUE_LIMIT_MAX, RESPONSE_KEPT_MS, Reservation, Reserved, ResponseKey, Scope, StoreError, StoreTally, Swept,
+    WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
 };
 
 use crate::batch::{Batch, Given, StatementNo, Values};
@@ -17,8 +17,9 @@ use crate::read::Readers;
 
 /// Takes the place of one that is past its time, and of the same one that somebody gave up.
 pub(crate) const RESERVE: &str = "INSERT INTO responses (request, digest, begun_at) VALUES ($1, $2, $3) \
-     ON CONFLICT (request) DO UPDATE SET digest = excluded.digest, begun_at = excluded.begun_at, response = NULL \
-     WHERE begun_at <= $4 OR (digest = excluded.digest AND response IS NULL AND begun_at <= $5) RETURNING 1";
+     ON CONFLICT (request) DO UPDATE SET digest = excluded.digest, begun_at = excluded.begun_at, response = NULL, \
+     tries = CASE WHEN begun_at <= $4 THEN 1 ELSE tries + 1 END \
+     WHERE begun_at <= $4 OR (digest = excluded.digest AND response IS NULL AND begun_at <= $5) RETURNING tries";
 pub(crate) const RESERVED: &str = "SELECT digest, response FROM responses WHERE request = $1";
 pub(crate) const KEPT: &str =
     "SELECT response FROM responses WHERE request = $1 AND begun_at > $2 AND response IS NOT NULL";
@@ -110,7 +111,7 @@ impl DeskWrite {
             DeskWrite::Reserve(wanted) => {
                 let request = wanted.key.to_text();
                 let values = Values::none().text(&request).bytes(&wanted.digest.0).int(now.0);
-                let values = values.int(before(now, RESPONSE_KEPT_MS)).int(before(now, RESPONSE_RESERVED_MS));
+                let values = values.int(before(now, RESPONSE_KEPT_MS)).int(before(now, wanted.reserved_ms));
                 let taken = batch.add(RESERVE, values);
                 let there = batch.add(RESERVED, Values::none().text(&request));
                 DeskReply::Reserve { taken, there, wanted: Box::new(wanted) }
@@ -154,8 +155,9 @@ impl DeskReply {
                 workers: given.take(workers).len() as u64,
             })),
             DeskReply::Reserve { taken, there, wanted } => {
-                if !given.take(taken).is_empty() {
-                    return Ok(DeskAnswer::Reserved(Reserved::New));
+                if let Some(row) = given.take(taken).first() {
+                    let tries = Reader::new(row).int()?;
+                    return Ok(DeskAnswer::Reserved(if tries > 1 { Reserved::Again } else { Reserved::New }));
                 }
                 let rows = given.take(there);
                 let row = rows.first().ok_or_else(|| corrupt("a reservation is missing"))?;

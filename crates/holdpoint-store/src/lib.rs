@@ -46,10 +46,7 @@ pub use question::{
     QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening, QuestionPage,
     QuestionRow, QuestionSeq, QuestionStatus,
 };
-pub use response::{
-    RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, RESPONSE_KEY_BYTES_MAX, RESPONSE_RESERVED_MS, Reservation, Reserved,
-    ResponseKey,
-};
+pub use response::{RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, RESPONSE_KEY_BYTES_MAX, Reservation, Reserved, ResponseKey};
 pub use run_list::{Cursor, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, RunFilter, RunPage};
 pub use scope::Scope;
 pub use session_list::{SessionFilter, SessionPage, SessionRow, SessionUse};

@@ -7,8 +7,6 @@ use holdpoint_core::Digest;
 
 /// How long a response is kept.
 pub const RESPONSE_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
-/// How long somebody who reserved a response has to give it. Then the next one who asks may.
-pub const RESPONSE_RESERVED_MS: u64 = 60 * 1_000;
 /// The longest name of a request.
 pub const RESPONSE_KEY_BYTES_MAX: usize = 1_024;
 /// The largest response that is kept.
@@ -39,6 +37,8 @@ impl ResponseKey {
 pub enum Reserved {
     /// Nobody did it: it is yours to do.
     New,
+    /// Somebody began it and did not say what came of it in time: it is yours to do, unless it has taken effect.
+    Again,
     /// Somebody is doing it.
     InProgress,
     /// It was done, and this was the response.
@@ -52,6 +52,7 @@ impl fmt::Debug for Reserved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reserved::New => f.write_str("New"),
+            Reserved::Again => f.write_str("Again"),
             Reserved::InProgress => f.write_str("InProgress"),
             Reserved::Kept(response) => write!(f, "Kept({} bytes)", response.len()),
             Reserved::Mismatch => f.write_str("Mismatch"),
@@ -66,4 +67,6 @@ pub struct Reservation {
     pub key: ResponseKey,
     /// Tells it from another request of the same name.
     pub digest: Digest,
+    /// How long the process that does the request has for it. Then whoever sends it again may do it.
+    pub reserved_ms: u64,
 }

@@ -217,7 +217,7 @@ pub trait Store: Send + Sync + 'static {
     async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError>;
 
     /// Begins a request that may be sent again. Of those who begin the same at the same time one gets
-    /// [`Reserved::New`]; one who got it and says nothing for [`crate::RESPONSE_RESERVED_MS`] gave it up.
+    /// [`Reserved::New`]; one who got it and says nothing for [`Reservation::reserved_ms`] gave it up.
     async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError>;
 
     /// Keeps the response of a request that was begun, for [`crate::RESPONSE_KEPT_MS`] from its beginning. The first one

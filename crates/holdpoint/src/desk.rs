@@ -8,7 +8,7 @@ use holdpoint_store::{Cursor, Head, LIST_LIMIT_MAX, RunFilter, StoreError};
 use crate::driver::{Driver, load_run};
 use crate::opening::Opening;
 use crate::session::{closed, durable};
-use crate::{Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, Runner};
+use crate::{Decisions, Error, Results, ResumeFrom, Retry, RunRequest, RunResult, Runner};
 
 /// How many pages of a session's runs are looked through for one of the tenant.
 const PAGES_MAX: usize = 50;
@@ -55,8 +55,8 @@ impl Runner {
     ///
     /// # Errors
     /// `not_retryable` for a run that did not fail.
-    pub async fn retry_later(&self, run: &RunId) -> Result<RunResult, Error> {
-        self.open(Opening::Known(run.clone(), holdpoint_core::Input::Retried).left(), None).await
+    pub async fn retry_later(&self, run: impl Into<Retry>) -> Result<RunResult, Error> {
+        self.open(Opening::retry(run).left(), None).await
     }
 
     /// Puts a task that was given up back into the queue. Such a task is a question about a call that may have taken

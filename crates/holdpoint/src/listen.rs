@@ -142,7 +142,7 @@ impl Listeners {
                 instruments.note("holdpoint.tool.execute", || execute_fields(run, *call, settlement));
             }
             Event::Paused { reason } => instruments.note("holdpoint.pause", || pause_fields(run, *reason)),
-            Event::Resumed { pause, reason } => instruments.note("holdpoint.resume", || {
+            Event::Resumed { pause, reason, .. } => instruments.note("holdpoint.resume", || {
                 let id = holdpoint_core::ContinuationId { run: run.id().clone(), pause: *pause };
                 fields! {
                     run_id: run.id().as_str(), paused_turn_number: run.turn().0, pause_reason: reason.as_str(),

@@ -6,8 +6,8 @@ use holdpoint_codec::tasks::decode_delivery;
 use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation, new_run};
 use holdpoint_core::{
     Actor, Answer, Answered, Arguments, Attributes, Block, CallId, CallIndex, Cancelled, Code, Decision, Delivered,
-    GivenAnswer, Input, Recheck, Rejection, Run, RunId, Settings, Snapshot, Target, TaskReturned, TasksReturned,
-    ToolName, ToolResult,
+    GivenAnswer, Input, Recheck, Rejection, Retried, Run, RunId, Settings, Snapshot, Target, TaskReturned,
+    TasksReturned, ToolName, ToolResult,
 };
 use holdpoint_policy::AuthorizeRequest;
 use holdpoint_store::{DeliveredTask, SessionUse, TaskGuard};
@@ -17,7 +17,7 @@ use crate::driver::{Guards, listed, load_run, run_facts, try_load_run, understan
 use crate::parts::{Parts, UnsignedImports};
 use crate::resume::{Given, Verdict};
 use crate::runner::started;
-use crate::{Decisions, Error, Results, ResumeFrom, RunRequest};
+use crate::{Decisions, Error, Results, ResumeFrom, Retry, RunRequest};
 
 /// What an entry point was given.
 #[derive(Clone, Debug)]
@@ -71,6 +71,11 @@ impl Opening {
 
     pub(crate) fn deliver(from: impl Into<ResumeFrom>, results: impl Into<Results>) -> Self {
         Opening::Deliver(Box::new((from.into(), results.into())))
+    }
+
+    pub(crate) fn retry(run: impl Into<Retry>) -> Self {
+        let Retry { run, request } = run.into();
+        Opening::Known(run, Input::Retried(Retried { request }))
     }
 
     /// The same, without going on with the run.
@@ -377,6 +382,7 @@ async fn answered(
         answers,
         missing: decisions.missing,
         context: decisions.context.stored(&found.seen.settings().context_keys)?,
+        request: decisions.request.clone(),
     })
 }
 
@@ -471,6 +477,7 @@ fn delivered(found: &Found, results: &Results) -> Result<Delivered, Error> {
         results: cut,
         missing: results.missing,
         context: results.context.stored(&found.seen.settings().context_keys)?,
+        request: results.request.clone(),
     })
 }
 

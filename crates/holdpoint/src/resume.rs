@@ -184,11 +184,13 @@ pub struct Decisions {
     pub(crate) actor: Actor,
     pub(crate) missing: Missing,
     pub(crate) context: Context,
+    pub(crate) request: Option<Arc<str>>,
 }
 
 impl Default for Decisions {
     fn default() -> Self {
-        Self { verdicts: Vec::new(), actor: Actor::default(), missing: Missing::Reject, context: Context::new() }
+        let (actor, context) = (Actor::default(), Context::new());
+        Self { verdicts: Vec::new(), actor, missing: Missing::Reject, context, request: None }
     }
 }
 
@@ -285,6 +287,14 @@ impl Decisions {
     #[must_use]
     pub fn with_context(mut self, context: Context) -> Self {
         self.context = context;
+        self
+    }
+
+    /// Names the request that brings them. The event `resumed` keeps the name, so that a server that gets the same request
+    /// again can tell that it was accepted.
+    #[must_use]
+    pub fn requested_by(mut self, request: impl Into<Arc<str>>) -> Self {
+        self.request = Some(request.into());
         self
     }
 
@@ -393,17 +403,40 @@ impl From<Actor> for Person {
     }
 }
 
+/// A run that failed and is to go on.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    pub(crate) run: RunId,
+    pub(crate) request: Option<Arc<str>>,
+}
+
+impl Retry {
+    /// Names the request that asks for it, as [`Decisions::requested_by`] does.
+    #[must_use]
+    pub fn requested_by(mut self, request: impl Into<Arc<str>>) -> Self {
+        self.request = Some(request.into());
+        self
+    }
+}
+
+impl From<&RunId> for Retry {
+    fn from(run: &RunId) -> Self {
+        Self { run: run.clone(), request: None }
+    }
+}
+
 /// Results for a resume of calls that were handed out.
 #[derive(Clone, Debug)]
 pub struct Results {
     pub(crate) results: Vec<(CallId, Arc<ToolResult>)>,
     pub(crate) missing: Missing,
     pub(crate) context: Context,
+    pub(crate) request: Option<Arc<str>>,
 }
 
 impl Default for Results {
     fn default() -> Self {
-        Self { results: Vec::new(), missing: Missing::Reject, context: Context::new() }
+        Self { results: Vec::new(), missing: Missing::Reject, context: Context::new(), request: None }
     }
 }
 
@@ -431,6 +464,13 @@ impl Results {
     #[must_use]
     pub fn with_context(mut self, context: Context) -> Self {
         self.context = context;
+        self
+    }
+
+    /// Names the request that brings them, as [`Decisions::requested_by`] does.
+    #[must_use]
+    pub fn requested_by(mut self, request: impl Into<Arc<str>>) -> Self {
+        self.request = Some(request.into());
         self
     }
 

@@ -16,7 +16,7 @@ use crate::opening::{Opening, Resume, Then, read_payload, stored_context};
 use crate::parts::Parts;
 use crate::result::{Carried, Segment};
 use crate::stream::{RunStream, StreamSender, queue};
-use crate::{Continuation, Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, RunnerBuilder};
+use crate::{Continuation, Decisions, Error, Results, ResumeFrom, Retry, RunRequest, RunResult, RunnerBuilder};
 
 /// Runs conversations: model, tools, policy, executor and store in one value. Cheap to clone.
 #[derive(Clone)]
@@ -107,16 +107,16 @@ impl Runner {
     ///
     /// # Errors
     /// `not_retryable` in any other state.
-    pub async fn retry(&self, run: &RunId) -> Result<RunResult, Error> {
-        self.open(Opening::Known(run.clone(), Input::Retried), None).await
+    pub async fn retry(&self, run: impl Into<Retry>) -> Result<RunResult, Error> {
+        self.open(Opening::retry(run), None).await
     }
 
     /// The same as a stream of events.
     ///
     /// # Errors
     /// When no async runtime runs.
-    pub fn retry_stream(&self, run: &RunId) -> Result<RunStream, Error> {
-        self.open_stream(Opening::Known(run.clone(), Input::Retried))
+    pub fn retry_stream(&self, run: impl Into<Retry>) -> Result<RunStream, Error> {
+        self.open_stream(Opening::retry(run))
     }
 
     /// Takes over a run whose process died, and goes on from what is owed. A run that nobody holds stays as it is.
@@ -320,6 +320,11 @@ impl Runner {
         let runner = self.clone();
         let driving = handle.spawn(async move { runner.open(opening, Some(sender)).await });
         Ok(RunStream::new(receiver, driving))
+    }
+
+    /// Run lease: another process may take a run over after this long without a renewal.
+    pub fn lease(&self) -> std::time::Duration {
+        self.parts.lease
     }
 
     /// The settings that new runs start with.

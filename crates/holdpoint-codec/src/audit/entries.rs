@@ -92,7 +92,7 @@ impl Step<'_> {
             Event::Cancelled { actor, reason } => {
                 Entry { actor: Some(actor.clone()), reason: reason.clone(), ..named() }
             }
-            Event::Retried => named(),
+            Event::Retried { .. } => named(),
             Event::Finished { stop } if ends(stop) => Entry { stop: Some(stop.as_str().into()), ..named() },
             Event::Finished { .. }
             | Event::TurnStarted { .. }

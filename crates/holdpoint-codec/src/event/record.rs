@@ -79,6 +79,8 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) request: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stop: Option<Name<StopReason>>,
     /// Absent from a message by which the model asked for tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,6 +140,7 @@ impl Record {
             grant_id: None,
             tool: None,
             session: None,
+            request: None,
             trace: None,
             answer: None,
             digest: None,

@@ -58,7 +58,7 @@ impl Record {
             },
             "context_changed" => Event::ContextChanged { attributes: self.context.0 },
             "epoch_started" => Event::EpochStarted { epoch: Epoch(need(self.epoch, "epoch")?) },
-            "retried" => Event::Retried,
+            "retried" => Event::Retried { request: self.request.map(|text| text.0) },
             _ => return self.ending(),
         })
     }
@@ -102,7 +102,11 @@ impl Record {
             "authorization_required" => Event::AuthorizationRequired { pause: self.pause()? },
             "execution_required" => Event::ExecutionRequired { pause: self.pause()? },
             "paused" => Event::Paused { reason: self.waits_for()? },
-            "resumed" => Event::Resumed { pause: self.pause()?, reason: self.waits_for()? },
+            "resumed" => Event::Resumed {
+                pause: self.pause()?,
+                reason: self.waits_for()?,
+                request: self.request.map(|text| text.0),
+            },
             "failed" => {
                 Event::Failed { failure: need(self.failure, "failure")?.0, detail: need(self.detail, "detail")?.0 }
             }

@@ -65,10 +65,12 @@ impl Record {
                 Record { pause: Some(pause.0), ..empty }
             }
             Event::Paused { reason } => Record { waits_for: Some(Name(Awaited(*reason))), ..empty },
-            Event::Resumed { pause, reason } => {
-                Record { pause: Some(pause.0), waits_for: Some(Name(Awaited(*reason))), ..empty }
+            Event::Resumed { pause, reason, request } => {
+                let request = request.as_ref().map(Text::share);
+                Record { pause: Some(pause.0), waits_for: Some(Name(Awaited(*reason))), request, ..empty }
             }
-            Event::FinalAnswerAsked | Event::Retried => empty,
+            Event::FinalAnswerAsked => empty,
+            Event::Retried { request } => Record { request: request.as_ref().map(Text::share), ..empty },
             Event::ContextChanged { attributes } => Record { context: Members(attributes.clone()), ..empty },
             Event::EpochStarted { epoch } => Record { epoch: Some(epoch.0), ..empty },
             Event::Failed { failure, detail } => {
@@ -77,11 +79,15 @@ impl Record {
             Event::Cancelled { actor, reason } => {
                 Record { actor: ActorWire::of(actor), reason: reason.as_ref().map(Text::share), ..empty }
             }
-            Event::Finished { stop: StopReason::Model(stop) } => {
-                Record { model_stop: Some(Name(stop.clone())), ..empty }
-            }
-            Event::Finished { stop } => Record { stop: Some(Name(stop.clone())), ..empty },
+            Event::Finished { stop } => finished(empty, stop),
         }
+    }
+}
+
+fn finished(record: Record, stop: &StopReason) -> Record {
+    match stop {
+        StopReason::Model(stop) => Record { model_stop: Some(Name(stop.clone())), ..record },
+        stop => Record { stop: Some(Name(stop.clone())), ..record },
     }
 }
 

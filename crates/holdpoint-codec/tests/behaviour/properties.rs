@@ -302,6 +302,7 @@ fn allow_first(run: &Run) -> Input {
         answers: vec![("look".into(), answer)],
         missing: Missing::Wait,
         context: Attributes::new(),
+        request: None,
     }))
 }
 

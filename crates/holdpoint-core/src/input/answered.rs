@@ -24,6 +24,8 @@ pub struct Answered {
     pub missing: Missing,
     /// Context attributes that replace stored ones of the same name.
     pub context: Attributes,
+    /// Names the request that brought them, so that the same request is recognised when it is sent again.
+    pub request: Option<Arc<str>>,
 }
 
 /// One answer.
@@ -83,7 +85,7 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
         return Ok(Vec::new());
     }
     let reason = run.pause_reason().unwrap_or(brought);
-    let mut events = vec![Event::Resumed { pause: run.pauses, reason }];
+    let mut events = vec![Event::Resumed { pause: run.pauses, reason, request: answered.request }];
     events.extend(run.context_changed(answered.context));
     events.extend(expired.into_iter().map(|call| Event::CallExpired { call }));
     let mut grants = run.grants;

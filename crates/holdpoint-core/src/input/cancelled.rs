@@ -32,7 +32,7 @@ pub(super) fn decide(run: &Run, cancelled: Cancelled) -> Result<Vec<Event>, Reje
         Phase::Between | Phase::Working(_) | Phase::Paused(_) | Phase::Failed(..) => {
             let mut events = run.collect(cancelled.completed);
             if let (Phase::Paused(reason), false) = (&run.phase, events.is_empty()) {
-                events.insert(0, Event::Resumed { pause: run.pauses, reason: *reason });
+                events.insert(0, Event::Resumed { pause: run.pauses, reason: *reason, request: None });
             }
             events.push(Event::Cancelled { actor: cancelled.actor, reason: cancelled.reason });
             // Every call that the model asked for gets its answer, so that the conversation can be taken up elsewhere.

@@ -20,6 +20,8 @@ pub struct Delivered {
     pub missing: Missing,
     /// Context attributes that replace stored ones of the same name.
     pub context: Attributes,
+    /// Names the request that brought them, so that the same request is recognised when it is sent again.
+    pub request: Option<Arc<str>>,
 }
 
 pub(super) fn decide(run: &Run, delivered: Delivered, now: Timestamp) -> Result<Vec<Event>, Rejection> {
@@ -53,7 +55,7 @@ pub(super) fn decide(run: &Run, delivered: Delivered, now: Timestamp) -> Result<
         return Ok(Vec::new());
     }
     let reason = run.pause_reason().unwrap_or(brought);
-    let mut events = vec![Event::Resumed { pause: run.pauses, reason }];
+    let mut events = vec![Event::Resumed { pause: run.pauses, reason, request: delivered.request }];
     events.extend(run.context_changed(delivered.context));
     events.extend(expired.into_iter().map(|call| Event::CallExpired { call }));
     events.extend(order.into_iter().filter_map(|call| {

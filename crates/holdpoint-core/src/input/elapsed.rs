@@ -14,7 +14,7 @@ pub(super) fn decide(run: &Run, now: Timestamp) -> Result<Vec<Event>, Rejection>
         return Ok(Vec::new());
     }
     // What people hold shows a question that is no more, so it is used up: if others are open, a new pause shows those.
-    let resumed = Event::Resumed { pause: run.pauses, reason };
+    let resumed = Event::Resumed { pause: run.pauses, reason, request: None };
     let expired = expired.into_iter().map(|call| Event::CallExpired { call });
     Ok(std::iter::once(resumed).chain(expired).collect())
 }

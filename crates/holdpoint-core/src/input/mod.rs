@@ -43,6 +43,7 @@ pub use hook_failed::HookFailed;
 pub use measured::Measured;
 pub use model_failed::ModelFailed;
 pub use replied::{Problem, ProposedCall, Replied, Reply, Usage};
+pub use retried::Retried;
 pub use returned::Returned;
 pub use started::Started;
 pub use target::{Missing, Target};
@@ -101,7 +102,7 @@ pub enum Input {
     /// Somebody cancelled the run.
     Cancelled(Cancelled),
     /// Somebody wants a failed run to go on.
-    Retried,
+    Retried(Retried),
 }
 
 impl Input {
@@ -130,7 +131,7 @@ impl Input {
             Input::Elapsed => "elapsed",
             Input::Recovered => "recovered",
             Input::Cancelled(_) => "cancelled",
-            Input::Retried => "retried",
+            Input::Retried(_) => "retried",
         }
     }
 
@@ -186,6 +187,6 @@ pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Even
         Input::Elapsed => elapsed::decide(run, now),
         Input::Recovered => recovered::decide(run),
         Input::Cancelled(cancelled) => cancelled::decide(run, cancelled),
-        Input::Retried => retried::decide(run),
+        Input::Retried(retried) => retried::decide(run, retried),
     }
 }

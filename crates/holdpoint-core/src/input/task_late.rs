@@ -35,7 +35,10 @@ pub(super) fn decide(run: &Run, late: TaskLate, now: Timestamp) -> Result<Vec<Ev
     if planted::active(Bug::AcceptLateResult) {
         let (outcome, code) = Outcome::of_result(&result);
         let settlement = Settlement { outcome, code, source: Some(Source::Tool), result, latency_us: 0 };
-        return Ok(vec![Event::Resumed { pause: run.pauses, reason }, Event::ToolEnded { call, settlement }]);
+        return Ok(vec![
+            Event::Resumed { pause: run.pauses, reason, request: None },
+            Event::ToolEnded { call, settlement },
+        ]);
     }
     let evidence = Evidence { attempt, worker, result, at: now };
     if doubt.evidence.iter().any(|before| before.same_as(&evidence)) {

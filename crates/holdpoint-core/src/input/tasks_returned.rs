@@ -35,7 +35,7 @@ pub(super) fn decide(run: &Run, returned: TasksReturned, now: Timestamp) -> Resu
     if collected.is_empty() {
         return Ok(Vec::new());
     }
-    let mut events = vec![Event::Resumed { pause: run.pauses, reason }];
+    let mut events = vec![Event::Resumed { pause: run.pauses, reason, request: None }];
     // Questions expire at whatever comes next. What workers had in hand was done in time: a lease ends at the deadline.
     let expired = run.expired(now);
     events.extend(expired.into_iter().map(|call| Event::CallExpired { call }));
@@ -82,7 +82,7 @@ impl Run {
         match self.phase {
             Phase::Ended(StopReason::Cancelled) => Err(Rejection::RunCancelled),
             Phase::Paused(reason) if self.has_task(turn, call, attempt) => {
-                Ok(Event::Resumed { pause: self.pauses, reason })
+                Ok(Event::Resumed { pause: self.pauses, reason, request: None })
             }
             Phase::Paused(_)
             | Phase::New

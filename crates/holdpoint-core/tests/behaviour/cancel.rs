@@ -131,7 +131,7 @@ fn a_run_that_never_began() {
     let run = new_run("r");
     let rejected = run.handle(Input::Cancelled(Cancelled::default()), Timestamp(0)).unwrap_err();
     assert_eq!(rejected, Rejection::ContinuationNotFound);
-    let rejected = run.handle(Input::Retried, Timestamp(0)).unwrap_err();
+    let rejected = run.handle(Input::Retried(holdpoint_core::Retried::default()), Timestamp(0)).unwrap_err();
     assert_eq!(rejected, Rejection::ContinuationNotFound);
     let rejected = run.handle(Input::Recovered, Timestamp(0)).unwrap_err();
     assert_eq!(rejected, Rejection::ContinuationNotFound);

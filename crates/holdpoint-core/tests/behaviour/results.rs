@@ -153,6 +153,7 @@ fn metadata_does_not_make_a_result_different() {
         results: vec![("a".into(), Arc::new(again))],
         missing: Missing::Wait,
         context: Default::default(),
+        request: None,
     })));
     assert_eq!(fed, Ok(0));
 }

@@ -72,7 +72,12 @@ fn check_import(loaded: Loaded, options: &LoadOptions<'_>) -> Result<(), String>
     pending(&run);
     run.owed_ids();
     run.records();
-    for input in [Input::Recovered, Input::Elapsed, Input::Retried, Input::Cancelled(Cancelled::default())] {
+    for input in [
+        Input::Recovered,
+        Input::Elapsed,
+        Input::Retried(holdpoint_core::Retried::default()),
+        Input::Cancelled(Cancelled::default()),
+    ] {
         // Some of these fit the state and some do not; none may panic.
         let _ = run.step(input, now);
     }

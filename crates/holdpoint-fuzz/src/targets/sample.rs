@@ -49,7 +49,7 @@ pub(super) fn sample() -> Sample {
     telling.answer("bo", "refund", Answer::Approve);
     telling.answer("ana", "pay", Answer::Happened(Arc::new(ToolResult::success("paid"))));
     telling.tell(Input::HookFailed(HookFailed { call: CallIndex(1), detail: "no connection".into(), returned: None }));
-    telling.tell(Input::Retried);
+    telling.tell(Input::Retried(holdpoint_core::Retried::default()));
     telling.tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
     let for_results = telling.run.clone();
     telling.tell(lost());
@@ -60,7 +60,7 @@ pub(super) fn sample() -> Sample {
     telling.tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
     telling.tell(delivered());
     telling.tell(Input::ModelFailed(ModelFailed { detail: "503".into() }));
-    telling.tell(Input::Retried);
+    telling.tell(Input::Retried(holdpoint_core::Retried::default()));
     telling.tell(Input::Cancelled(Cancelled { reason: Some("enough".into()), ..Cancelled::by(person("ana")) }));
     let mut log = telling.log;
     log.extend(for_people.snapshot().map(|snapshot| Event::Imported(Arc::new(snapshot))));
@@ -104,6 +104,7 @@ impl Telling {
             answers: vec![(call.into(), GivenAnswer { decision, remember, ..GivenAnswer::new(answer, shown) })],
             missing: Missing::Wait,
             context: Attributes::from([("tier".into(), JsonText::new("\"gold\""))]),
+            request: Some("request-1".into()),
         })));
     }
 }
@@ -225,6 +226,7 @@ fn delivered() -> Input {
         results: vec![("refund".into(), Arc::new(ToolResult::error("the bank is closed")))],
         missing: Missing::Wait,
         context: Attributes::new(),
+        request: None,
     }))
 }
 

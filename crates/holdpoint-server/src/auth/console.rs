@@ -80,7 +80,7 @@ impl ConsoleSession {
     /// Ends it, for all servers.
     pub(crate) async fn end(&self, store: &dyn Store) -> Result<(), StoreError> {
         let key = self.ended_key();
-        store.reserve_response(&Reservation { key: key.clone(), digest: Digest([0; 32]) }).await?;
+        store.reserve_response(&Reservation { key: key.clone(), digest: Digest([0; 32]), reserved_ms: 60_000 }).await?;
         store.keep_response(&key, ENDED.to_vec()).await
     }
 

@@ -55,6 +55,9 @@ pub(super) async fn answers(
     if body.partial == Some(true) {
         decisions = decisions.partial();
     }
+    if let Some(request) = &ask.request {
+        decisions = decisions.requested_by(Arc::clone(&request.0));
+    }
     resumed::follow(&ask, &run, Move::Answer(from, decisions), wait).await
 }
 
@@ -86,6 +89,9 @@ pub(super) async fn results(
     }
     if body.partial == Some(true) {
         results = results.partial();
+    }
+    if let Some(request) = &ask.request {
+        results = results.requested_by(Arc::clone(&request.0));
     }
     resumed::follow(&ask, &run, Move::Deliver(from, results), wait).await
 }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::{Agent, Decisions, Error, Results, ResumeFrom, RunId, RunRequest, RunResult, RunStream, Status};
+use holdpoint::{Agent, Decisions, Error, Results, ResumeFrom, Retry, RunId, RunRequest, RunResult, RunStream, Status};
 use holdpoint_core::{Event, Revision, Run};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ pub(super) enum Move {
     Start(Box<RunRequest>),
     Answer(ResumeFrom, Decisions),
     Deliver(ResumeFrom, Results),
-    Retry(RunId),
+    Retry(Retry),
 }
 
 impl Move {
@@ -32,7 +32,7 @@ impl Move {
             Move::Start(request) => agent.chat_stream(*request),
             Move::Answer(from, decisions) => runner.resume_stream(from, decisions),
             Move::Deliver(from, results) => runner.resume_stream_with_tool_results(from, results),
-            Move::Retry(run) => runner.retry_stream(&run),
+            Move::Retry(retry) => runner.retry_stream(retry),
         }
     }
 
@@ -43,7 +43,7 @@ impl Move {
             Move::Start(request) => agent.submit(*request).await,
             Move::Answer(from, decisions) => runner.answer(from, decisions).await,
             Move::Deliver(from, results) => runner.deliver(from, results).await,
-            Move::Retry(run) => runner.retry_later(&run).await,
+            Move::Retry(retry) => runner.retry_later(retry).await,
         }
     }
 }

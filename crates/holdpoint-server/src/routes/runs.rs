@@ -6,7 +6,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use holdpoint::codec::{Shown, new_run, result_from_short_text};
 use holdpoint::store::RunFilter;
-use holdpoint::{Context, Error, RunId, RunRequest, SessionSoFar};
+use holdpoint::{Context, Error, Retry, RunId, RunRequest, SessionSoFar};
 use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView};
 use holdpoint_core::{Rejection, Revision, Run};
 use http::{HeaderValue, StatusCode, header};
@@ -294,7 +294,12 @@ pub(super) async fn retry(ask: Ask, id: Id, Params(wait): Params<WaitQuery>, NoB
     if run.status() == holdpoint::Status::Cancelled {
         return Err(Rejection::RunCancelled.into());
     }
-    resumed::follow(&ask, &run, Move::Retry(id), wait).await
+    let retry = Retry::from(&id);
+    let retry = match &ask.request {
+        Some(request) => retry.requested_by(Arc::clone(&request.0)),
+        None => retry,
+    };
+    resumed::follow(&ask, &run, Move::Retry(retry), wait).await
 }
 
 /// The tenant's own agents are the same for all: the name alone decides.

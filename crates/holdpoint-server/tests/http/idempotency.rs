@@ -1,3 +1,7 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdpoint::store::{Clock, ManualClock, MemoryStore, ResponseKey, Store, StoreError, StoreLayer};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -105,4 +109,61 @@ async fn a_streamed_run_is_streamed_again() {
     assert!(first > 3);
     assert_eq!(stream().await, first);
     assert_eq!(stage.get_as(ADMIN, "/v1/runs").await.body["runs"].as_array().unwrap().len(), 1);
+}
+
+/// A server that dies after it did what it was asked and before it keeps the response.
+struct KeepsNoResponse(Arc<dyn Store>);
+
+#[async_trait]
+impl StoreLayer for KeepsNoResponse {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    async fn keep_response(&self, _: &ResponseKey, _: Vec<u8>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn drop_response(&self, _: &ResponseKey) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_repeat_learns_the_outcome_of_a_request_whose_server_died() {
+    let clock = Arc::new(ManualClock::default());
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as Arc<dyn Clock>));
+    let dead: Arc<dyn Store> = Arc::new(KeepsNoResponse(Arc::clone(&store)));
+    let setting = |store| Setting { tokens: crate::stage::tokens(), store: Some(store), ..Setting::default() };
+    let (first, second) = (Stage::with(setting(dead)).await, Stage::with(setting(store)).await);
+    let paused = first.run_as(ADMIN, "use ask_first {}").await;
+    let failed = first.run_as(ADMIN, "fail").await;
+    let deferred = first.run_as(ADMIN, "use remote {}").await;
+    let of = |run: &Value, what: &str| format!("/v1/runs/{}/{what}?wait_ms=20000", run["id"].as_str().unwrap());
+    let results =
+        json!({"continuation_id": deferred["continuation_id"], "results": [{"call_id": "tc_1", "text": "x"}]});
+    let requests = [
+        (of(&paused, "answers"), allow(&paused)),
+        (of(&deferred, "results"), results),
+        (of(&failed, "retry"), json!({})),
+    ];
+    for (path, body) in &requests {
+        let done = send(&first, (ADMIN, "k"), path, body).await.expect(StatusCode::OK);
+        // As long as the first server may be at it, nobody else does it.
+        send(&second, (ADMIN, "k"), path, body).await.problem(409, "idempotency_in_progress");
+        clock.advance_ms(2_001);
+        let again = send(&second, (ADMIN, "k"), path, body).await;
+        assert_eq!(again.headers["idempotent-replayed"], "true", "{path}: {}", again.text);
+        assert_eq!(again.expect(StatusCode::OK)["id"], done["id"]);
+    }
+    // Without the key it is another request, and rejected.
+    for (path, body) in &requests[..2] {
+        second.post_as(ADMIN, path, body.clone()).await.problem(409, "stale_continuation");
+    }
+    for (run, what, count) in
+        [(&paused, "tool_executions", 1), (&deferred, "tool_executions", 1), (&failed, "model_calls", 2)]
+    {
+        let now = second.get_as(ADMIN, &format!("/v1/runs/{}", run["id"].as_str().unwrap())).await;
+        assert_eq!(now.expect(StatusCode::OK)[what], count, "{what}");
+    }
 }

@@ -24,7 +24,7 @@ impl Check for Segments {
                 let open = self.open.entry(*slot).or_default();
                 match (event, *open) {
                     (
-                        Event::RunStarted(_) | Event::Resumed { .. } | Event::Retried | Event::Cancelled { .. },
+                        Event::RunStarted(_) | Event::Resumed { .. } | Event::Retried { .. } | Event::Cancelled { .. },
                         false,
                     ) => {
                         *open = true;
@@ -35,7 +35,7 @@ impl Check for Segments {
                         *open = true;
                         Ok(())
                     }
-                    (Event::RunStarted(_) | Event::Resumed { .. } | Event::Retried, true) => {
+                    (Event::RunStarted(_) | Event::Resumed { .. } | Event::Retried { .. }, true) => {
                         Err(format!("`{}` within a segment", event.name()))
                     }
                     (Event::Finished { .. }, true) => {

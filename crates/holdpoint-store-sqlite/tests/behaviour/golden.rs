@@ -100,7 +100,7 @@ fn asks(index: u32) -> QuestionChange {
 
 fn reservation() -> Reservation {
     let key = ResponseKey { sender: "desk".into(), route: "POST /v1/runs".into(), key: "k1".into() };
-    Reservation { key, digest: Digest([7; 32]) }
+    Reservation { key, digest: Digest([7; 32]), reserved_ms: 60_000 }
 }
 
 /// What servers keep.

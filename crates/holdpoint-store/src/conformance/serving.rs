@@ -7,16 +7,19 @@ use holdpoint_core::{CallIndex, Digest, Status, ToolName, Turn};
 use super::desk::{Desk, task, wants};
 use super::{Checked, Fixture, at, create, expect, must};
 use crate::{
-    HeadUpdate, LeaseRequest, QuestionChange, QuestionKind, QuestionOpening, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS,
-    Reservation, Reserved, ResponseKey, Scope, Store, StoreTally, Swept, WORKER_KEPT_MS, WorkerSeen,
+    HeadUpdate, LeaseRequest, QuestionChange, QuestionKind, QuestionOpening, RESPONSE_KEPT_MS, Reservation, Reserved,
+    ResponseKey, Scope, Store, StoreTally, Swept, WORKER_KEPT_MS, WorkerSeen,
 };
+
+/// How long a request that was begun is left to whoever began it.
+const RESERVED_MS: u64 = 30_000;
 
 fn key(sender: &str, name: &str) -> ResponseKey {
     ResponseKey { sender: sender.into(), route: "POST /v1/runs".into(), key: name.into() }
 }
 
 async fn reserve(store: &Arc<dyn Store>, key: &ResponseKey, digest: u8) -> Result<Reserved, String> {
-    let reservation = Reservation { key: key.clone(), digest: Digest([digest; 32]) };
+    let reservation = Reservation { key: key.clone(), digest: Digest([digest; 32]), reserved_ms: RESERVED_MS };
     must("reserve", store.reserve_response(&reservation).await)
 }
 
@@ -87,14 +90,14 @@ pub async fn responses_have_their_time(Fixture { store, clock, .. }: Fixture) ->
     expect_reserved(&store, (&kept, 1), Reserved::New).await?;
     must("keep", store.keep_response(&kept, b"response".to_vec()).await)?;
     expect_reserved(&store, (&left, 1), Reserved::New).await?;
-    clock.advance_ms(RESPONSE_RESERVED_MS + 1);
+    clock.advance_ms(RESERVED_MS + 1);
     expect_reserved(&store, (&left, 2), Reserved::Mismatch).await?;
-    expect_reserved(&store, (&left, 1), Reserved::New).await?;
+    expect_reserved(&store, (&left, 1), Reserved::Again).await?;
     expect_reserved(&store, (&left, 1), Reserved::InProgress).await?;
     expect_reserved(&store, (&kept, 1), Reserved::Kept(b"response".as_slice().into())).await?;
     let swept = must("sweep", store.sweep().await)?;
     expect(swept == Swept::default(), || format!("{swept:?} was thrown away too early"))?;
-    clock.advance_ms(RESPONSE_KEPT_MS - RESPONSE_RESERVED_MS);
+    clock.advance_ms(RESPONSE_KEPT_MS - RESERVED_MS);
     // Its time is over also where nobody sweeps.
     expect_kept(&store, &kept, None).await?;
     expect_reserved(&store, (&kept, 2), Reserved::New).await?;

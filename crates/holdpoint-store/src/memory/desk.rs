@@ -7,8 +7,8 @@ use holdpoint_core::{Digest, Status, Timestamp};
 
 use super::table::Table;
 use crate::{
-    DUE_LIMIT_MAX, RESPONSE_KEPT_MS, RESPONSE_RESERVED_MS, Reservation, Reserved, ResponseKey, Scope, StoreTally,
-    Swept, TaskStage, TaskState, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen,
+    DUE_LIMIT_MAX, RESPONSE_KEPT_MS, Reservation, Reserved, ResponseKey, Scope, StoreTally, Swept, TaskStage,
+    TaskState, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen,
 };
 
 /// Responses by request, workers by tenant and name, settings by name.
@@ -27,13 +27,17 @@ struct Response {
 
 impl FrontDesk {
     pub(super) fn reserve(&mut self, reservation: &Reservation, now: Timestamp) -> Reserved {
-        let Reservation { key, digest } = reservation;
+        let Reservation { key, digest, reserved_ms } = reservation;
         match self.responses.get(key) {
             Some(known) if known.begun_at.plus_ms(RESPONSE_KEPT_MS) <= now => {}
             Some(known) if known.digest != *digest => return Reserved::Mismatch,
             Some(Response { response: Some(response), .. }) => return Reserved::Kept(Arc::clone(response)),
-            Some(known) if known.begun_at.plus_ms(RESPONSE_RESERVED_MS) > now => return Reserved::InProgress,
-            Some(_) | None => {}
+            Some(known) if known.begun_at.plus_ms(*reserved_ms) > now => return Reserved::InProgress,
+            Some(_) => {
+                self.responses.insert(key.clone(), Response { digest: *digest, begun_at: now, response: None });
+                return Reserved::Again;
+            }
+            None => {}
         }
         self.responses.insert(key.clone(), Response { digest: *digest, begun_at: now, response: None });
         Reserved::New

@@ -149,6 +149,7 @@ fn answer(run: &Run, (who, call, answer): (&str, &str, Answer), remember: Option
         answers: vec![(call.into(), GivenAnswer { decision, remember, ..GivenAnswer::new(answer, None) })],
         missing: Missing::Wait,
         context: Attributes::new(),
+        request: None,
     }))
 }
 

@@ -151,6 +151,7 @@ pub(crate) fn answer_in(turn: u32, (who, call, answer): (&str, &str, Answer)) ->
         answers: vec![(call.into(), GivenAnswer { decision, reason, ..GivenAnswer::new(answer, None) })],
         missing: Missing::Wait,
         context: Attributes::from([("tier".into(), JsonText::new("\"gold\""))]),
+        request: None,
     }))
 }
 
@@ -160,6 +161,7 @@ pub(crate) fn delivered(call: &str, result: ToolResult) -> Input {
         results: vec![(call.into(), Arc::new(result))],
         missing: Missing::Wait,
         context: Attributes::new(),
+        request: None,
     }))
 }
 

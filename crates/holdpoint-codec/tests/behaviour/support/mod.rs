@@ -76,7 +76,7 @@ pub(crate) fn story() -> Story {
     telling.tell(inputs::answer_in(2, ("ana", "look", Answer::Happened(Arc::new(ToolResult::success("it did"))))));
     telling.tell(inputs::said("", ModelStop::EndTurn));
     telling.tell(Input::ModelFailed(ModelFailed { detail: "503".into() }));
-    telling.tell(Input::Retried);
+    telling.tell(Input::Retried(Retried::default()));
     telling.tell(inputs::said("Done.", ModelStop::Other("paused_by_provider".into())));
     Story { for_people, for_results, in_doubt, log: telling.log }
 }

@@ -104,5 +104,6 @@ fn answered(answer: Answer) -> Input {
         answers: vec![("look".into(), GivenAnswer::new(answer, None))],
         missing: Missing::Wait,
         context: Attributes::new(),
+        request: None,
     }))
 }

@@ -121,7 +121,13 @@ impl Move {
             Move::Result => {
                 let results = vec![("a".into(), Arc::new(ToolResult::success("x")))];
                 let (target, missing) = (Target::Continuation(pause("r", 1)), Missing::Wait);
-                return Input::Delivered(Box::new(Delivered { target, results, missing, context: Attributes::new() }));
+                return Input::Delivered(Box::new(Delivered {
+                    target,
+                    results,
+                    missing,
+                    context: Attributes::new(),
+                    request: None,
+                }));
             }
         };
         let target = match said.to {
@@ -140,6 +146,7 @@ impl Move {
             answers: answers.collect(),
             missing: said.missing,
             context: Attributes::new(),
+            request: None,
         }))
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn owed(known: Known<'_>, dice: &mut Dice) -> Input {
         Some(Effect::Pause { .. }) if dice.throw(6) == 0 => Input::Elapsed,
         Some(Effect::Pause { .. }) if workers::concerns(run) && dice.throw(2) == 0 => workers::any(run, dice),
         Some(Effect::Pause { .. }) => resume(run, dice),
-        Some(Effect::Finish { .. }) if dice.throw(2) == 0 => Input::Retried,
+        Some(Effect::Finish { .. }) if dice.throw(2) == 0 => Input::Retried(holdpoint_core::Retried::default()),
         Some(Effect::Finish { .. } | Effect::SetTimer { .. }) => any(known, dice),
         None => {
             let running = run.calls().iter().position(|call| matches!(call.state, CallState::Running { .. }));
@@ -130,7 +130,7 @@ pub(super) fn finishing(run: &Run) -> Input {
             let settlement = settlement(ToolResult::success(OUTPUT), Source::Hook);
             Input::Returned(Box::new(Returned { call: calls[0], attempt: None, settlement }))
         }
-        Some(Effect::Finish { .. }) => Input::Retried,
+        Some(Effect::Finish { .. }) => Input::Retried(holdpoint_core::Retried::default()),
         Some(Effect::Pause { .. } | Effect::SetTimer { .. }) | None => {
             let asked = run.calls().iter().enumerate().filter(|(_, call)| call.question().is_some());
             let refusal = |index| {
@@ -142,12 +142,12 @@ pub(super) fn finishing(run: &Run) -> Input {
                 let deferred = run.calls().iter().filter(|call| matches!(call.state, CallState::Deferred { .. }));
                 let result = Arc::new(ToolResult::success(OUTPUT));
                 let results = deferred.map(|call| (call.id.clone(), Arc::clone(&result))).collect();
-                return Input::Delivered(Box::new(Delivered { target, results, missing, context }));
+                return Input::Delivered(Box::new(Delivered { target, results, missing, context, request: None }));
             }
             // Somebody who approved nothing yet, with every role.
             let roles = ["finance".into(), "board".into()].into();
             let actor = Actor { id: Some("last".into()), roles, tenant: None };
-            Input::Answered(Box::new(Answered { target, actor, answers, missing, context }))
+            Input::Answered(Box::new(Answered { target, actor, answers, missing, context, request: None }))
         }
     }
 }
@@ -165,7 +165,7 @@ pub(super) fn any(known: Known<'_>, dice: &mut Dice) -> Input {
         6 => Input::Elapsed,
         7 => Input::Recovered,
         8 if dice.throw(3) == 0 => Input::Cancelled(Cancelled::default()),
-        9 => Input::Retried,
+        9 => Input::Retried(holdpoint_core::Retried::default()),
         10 => Input::Measured(Measured { tokens: u64::from(dice.throw(200)) }),
         11 | 12 => workers::any(run, dice),
         13 => {
@@ -269,13 +269,13 @@ fn resume(run: &Run, dice: &mut Dice) -> Input {
         let deferred = |id: &CallId| run.calls().iter().any(|call| call.id == *id && call.deferred);
         let chosen = chosen.into_iter().filter(|id| deferred(id) || dice.throw(10) == 0).collect::<Vec<_>>();
         let results = chosen.into_iter().map(|id| (id, Arc::new(result(dice)))).collect();
-        return Input::Delivered(Box::new(Delivered { target, results, missing, context }));
+        return Input::Delivered(Box::new(Delivered { target, results, missing, context, request: None }));
     }
     let asked = |id: &CallId| run.calls().iter().any(|call| call.id == *id && call.question().is_some());
     let chosen = chosen.into_iter().filter(|id| asked(id) || dice.throw(10) == 0).collect::<Vec<_>>();
     let answers = chosen.into_iter().map(|id| answer(run, id, dice)).collect();
     let actor = person(dice.one_of(&["ana", "ben", "cid", "nobody"]), dice);
-    Input::Answered(Box::new(Answered { target, actor, answers, missing, context }))
+    Input::Answered(Box::new(Answered { target, actor, answers, missing, context, request: None }))
 }
 
 fn answer(run: &Run, id: CallId, dice: &mut Dice) -> (CallId, GivenAnswer) {

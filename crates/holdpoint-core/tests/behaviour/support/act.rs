@@ -46,7 +46,7 @@ impl Stage {
             "start" => drop(self.feed(self.started())),
             "retry" => {
                 self.stopping = false;
-                drop(self.feed(Input::Retried));
+                drop(self.feed(Input::Retried(holdpoint_core::Retried::default())));
             }
             "crash" => {
                 self.reload();
@@ -114,7 +114,13 @@ impl Stage {
                 (CallId::new(id.trim()), Arc::new(result(text)))
             });
             let (results, missing, context) = (results.collect(), resume.missing, resume.context);
-            return drop(self.feed(Input::Delivered(Box::new(Delivered { target, results, missing, context }))));
+            return drop(self.feed(Input::Delivered(Box::new(Delivered {
+                target,
+                results,
+                missing,
+                context,
+                request: None,
+            }))));
         }
         let (who, words) = rest.split_once(' ').unwrap_or_else(|| panic!("not understood: {line}"));
         if let Some(id) = words.strip_prefix("revokes ") {
@@ -124,7 +130,14 @@ impl Stage {
         if is_verb(words.split(' ').next().unwrap()) {
             let answers = split(words, ';').into_iter().flat_map(|words| self.answer(words)).collect();
             let (actor, missing, context) = (actor(who), resume.missing, resume.context);
-            return drop(self.feed(Input::Answered(Box::new(Answered { target, actor, answers, missing, context }))));
+            return drop(self.feed(Input::Answered(Box::new(Answered {
+                target,
+                actor,
+                answers,
+                missing,
+                context,
+                request: None,
+            }))));
         }
         self.tool(who, words);
     }
