@@ -81,7 +81,16 @@ enum Command {
 /// How long threads are waited for at the end.
 const END_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// The first argument of a launcher of programs: see [`holdpoint_programs::launch`].
+const LAUNCH: &str = "__launch";
+
 fn main() -> ExitCode {
+    let mut given = std::env::args_os().skip(1);
+    if given.next().is_some_and(|first| first == LAUNCH) {
+        return holdpoint_programs::launch(given);
+    }
+    // The image that runs, also after the file was replaced.
+    holdpoint_programs::use_launcher("/proc/self/exe".into(), LAUNCH);
     let arguments = Arguments::parse();
     match arguments.command.unwrap_or_else(|| Command::Serve(serve_command::ServeArgs::default())) {
         Command::Serve(args) => waiting_for(serve_command::run(args)),

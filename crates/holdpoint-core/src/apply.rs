@@ -39,7 +39,9 @@ impl Run {
             Event::ToolEnded { call, settlement } => self.apply_tool_ended(*call, settlement),
             Event::HookFailed { detail, .. } => self.stopping = Some(detail.clone()),
             Event::CallRequeued { call } => self.change(*call, |call| call.state = CallState::Ready),
-            Event::CallDoubted { call, cause, asks } => self.apply_doubted(*call, *cause, asks.as_ref()),
+            Event::CallDoubted { call, cause, asks, may_run } => {
+                self.apply_doubted(*call, texts::doubt_reason(*cause, *may_run), (*cause, asks.as_ref()));
+            }
             Event::EvidenceGiven { call, attempt, worker, result, at } => {
                 let (worker, result) = (Arc::clone(worker), Arc::clone(result));
                 self.apply_evidence(*call, Evidence { attempt: *attempt, worker, result, at: *at });
@@ -335,7 +337,12 @@ impl Run {
         self.tool_executions += u32::from(self.is_taken(call));
     }
 
-    fn apply_doubted(&mut self, call: CallIndex, cause: DoubtCause, asks: Option<&Arc<ToolResult>>) {
+    fn apply_doubted(
+        &mut self,
+        call: CallIndex,
+        reason: String,
+        (cause, asks): (DoubtCause, Option<&Arc<ToolResult>>),
+    ) {
         self.count_lost(call);
         if planted::active(Bug::ForgetDoubt) {
             return self.change(call, |call| {
@@ -354,7 +361,7 @@ impl Run {
             call.questions += 1;
             call.state = CallState::AwaitingApproval(Question {
                 number: call.questions,
-                ground: Ground::reason(texts::doubt_reason(cause)),
+                ground: Ground::reason(reason),
                 // Who could let it run, and how many had to, hold for what became of it as well.
                 terms: Terms { expires_in_ms: None, ..call.terms.clone() },
                 deadline: None,

@@ -131,6 +131,11 @@ impl Call {
         }
     }
 
+    /// Whether a program of its own, or a server that its process started, does it.
+    pub fn is_program(&self) -> bool {
+        self.tool.as_ref().is_some_and(|facts| &*facts.source == "command" || facts.source.starts_with("mcp:"))
+    }
+
     /// The open question, if there is one.
     pub fn question(&self) -> Option<&Question> {
         match &self.state {

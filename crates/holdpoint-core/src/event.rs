@@ -134,6 +134,8 @@ pub enum Event {
         cause: DoubtCause,
         /// What the tool asks, when it asks a person before it goes on.
         asks: Option<Arc<ToolResult>>,
+        /// Whether a program that does the call may still be running.
+        may_run: bool,
     },
     /// A result of a call in doubt came too late to count. The person who is asked sees it.
     EvidenceGiven {

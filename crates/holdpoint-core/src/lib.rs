@@ -51,8 +51,8 @@ pub use ids::{
 };
 pub use input::{
     Answered, Authorized, Began, Cancelled, Deferred, Delivered, GivenAnswer, GrantRevoked, HookFailed, Input,
-    Measured, Missing, ModelFailed, Problem, ProposedCall, Refit, Replied, Reply, Retried, Returned, Started, Target,
-    TaskLate, TaskLost, TaskReturned, TaskRevoked, TasksReturned, ToolChanged, Unfinished, Usage,
+    Measured, Missing, ModelFailed, Problem, ProposedCall, Recovered, Refit, Replied, Reply, Retried, Returned,
+    Started, Target, TaskLate, TaskLost, TaskReturned, TaskRevoked, TasksReturned, ToolChanged, Unfinished, Usage,
 };
 pub use lease::{ClockReading, LeaseTerm};
 pub use message::{AssistantMessage, CallArguments, Message, MessageCall, ProviderState, Role, ToolMessage};

@@ -31,8 +31,8 @@ pub(crate) fn declined_text(reason: Option<&str>) -> String {
 }
 
 /// Why a person is asked about a call that was started and has no result.
-pub(crate) fn doubt_reason(cause: DoubtCause) -> &'static str {
-    match cause {
+pub(crate) fn doubt_reason(cause: DoubtCause, may_run: bool) -> String {
+    let reason = match cause {
         DoubtCause::Crashed => "it is not known whether this call took effect",
         DoubtCause::LeaseLapsed => {
             "the worker that had it stopped answering: it is not known whether this call took effect"
@@ -42,7 +42,9 @@ pub(crate) fn doubt_reason(cause: DoubtCause) -> &'static str {
         }
         DoubtCause::OutOfAttempts => "it was tried as often as it may be and has no result: it may have taken effect",
         DoubtCause::NeedsInput => "the tool asks a person before it goes on",
-    }
+    };
+    let running = if may_run { "; its program may still be running" } else { "" };
+    format!("{reason}{running}")
 }
 
 /// Why a person is asked again about a call that was approved.

@@ -107,11 +107,9 @@ impl Groups {
         self.lock().insert(leader);
     }
 
-    /// Kills what is left of a group, once.
-    pub(crate) fn end(&self, leader: u32) {
-        if self.lock().remove(&leader) {
-            kill_group(leader);
-        }
+    /// A program that ends by itself from here on.
+    pub(crate) fn forget(&self, leader: u32) {
+        self.lock().remove(&leader);
     }
 
     fn kill_all(&self) {

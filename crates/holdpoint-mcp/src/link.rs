@@ -88,7 +88,7 @@ impl Link {
                 timeout(limit, serve_client_with_lifecycle(handler, transport, lifecycle)).await
             }
             None => {
-                let transport = process::start(host, (name, config), &ending)?;
+                let transport = process::start(host, (name, config), &ending).await?;
                 timeout(limit, serve_client_with_lifecycle(handler, transport, lifecycle)).await
             }
         };

@@ -1,20 +1,21 @@
 //! A server as a child process: a clean environment, a process group of its own, and nothing of what it says on its error
 //! output but how much it was.
 
+use std::ffi::OsString;
 use std::io;
 use std::pin::Pin;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use holdpoint_programs::{Input, Pipes, Program, Running};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
@@ -58,16 +59,16 @@ impl Ending {
 }
 
 /// Starts the program of a server.
-pub(crate) fn start(
+pub(crate) async fn start(
     host: &Host,
     (name, config): (&ServerName, &ServerConfig),
     ending: &Ending,
 ) -> Result<ProcessTransport, ConnectProblem> {
-    let mut command = command(config)?;
-    let mut child = command.spawn().map_err(|_| ConnectProblem::NotStarted)?;
-    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let group = Group::new(host, child);
-    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return Err(ConnectProblem::NotStarted) };
+    let program = program(config)?;
+    let mut running = program.start().await.map_err(|_| ConnectProblem::NotStarted)?;
+    let Pipes { stdin: Some(stdin), stdout: Some(stdout), stderr: Some(stderr) } = running.pipes() else {
+        return Err(ConnectProblem::NotStarted);
+    };
     let (log, name) = (host.clone(), name.clone());
     host.spawn(async move {
         let (lines, bytes) = count(stderr).await;
@@ -76,24 +77,24 @@ pub(crate) fn start(
     let limited = Limited::new(stdout, config.message_bytes_max, Arc::clone(&ending.too_large));
     // Our own limit ends the connection before the library's would drop a message that somebody waits for.
     let wire = AsyncRwTransport::new(limited, stdin).with_max_line_length(config.message_bytes_max.saturating_add(1));
-    Ok(ProcessTransport { wire, group, ended: ending.ended.clone() })
+    Ok(ProcessTransport { wire, group: Group::new(host, running), ended: ending.ended.clone() })
 }
 
-fn command(config: &ServerConfig) -> Result<Command, ConnectProblem> {
+fn program(config: &ServerConfig) -> Result<Program, ConnectProblem> {
     let (program, arguments) = config.command.split_first().ok_or(ConnectProblem::NotStarted)?;
-    let mut command = Command::new(program);
-    command.args(arguments).env_clear().kill_on_drop(true);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.envs(config.env.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    let passed = config.env.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    let mut environment: Vec<(OsString, OsString)> = passed.collect();
     for (name, source) in &config.env_from {
-        command.env(name, source.read().map_err(|_| ConnectProblem::Secret)?.expose());
+        let secret = source.read().map_err(|_| ConnectProblem::Secret)?;
+        environment.push((name.into(), secret.expose().into()));
     }
-    if let Some(folder) = &config.cwd {
-        command.current_dir(folder);
-    }
-    #[cfg(unix)]
-    command.process_group(0);
-    Ok(command)
+    Ok(Program {
+        arguments: arguments.iter().map(Into::into).collect(),
+        folder: config.cwd.clone(),
+        environment,
+        stdin: Input::Piped,
+        ..Program::new(program)
+    })
 }
 
 /// How many lines and bytes came, until the end.
@@ -133,36 +134,30 @@ impl Transport<RoleClient> for ProcessTransport {
     }
 }
 
-/// A program and what it started. None of them outlives this.
+/// A program whose number its host knows, so that it is killed also when the thread of the host hangs.
 struct Group {
     host: Host,
-    child: Child,
+    running: Running,
     leader: Option<u32>,
 }
 
 impl Group {
-    fn new(host: &Host, child: Child) -> Self {
-        let leader = child.id();
+    fn new(host: &Host, running: Running) -> Self {
+        let leader = running.id();
         leader.into_iter().for_each(|leader| host.groups().add(leader));
-        Self { host: host.clone(), child, leader }
+        Self { host: host.clone(), running, leader }
     }
 
     /// Waits for the program to end by itself, for a while.
     async fn end(&mut self) {
-        let _ = tokio::time::timeout(EXIT_WAIT, self.child.wait()).await;
-        self.kill();
-    }
-
-    fn kill(&mut self) {
-        if let Some(leader) = self.leader.take() {
-            self.host.groups().end(leader);
-        }
+        let _ = tokio::time::timeout(EXIT_WAIT, self.running.wait()).await;
     }
 }
 
 impl Drop for Group {
+    /// The program is killed when what is left of it is dropped.
     fn drop(&mut self) {
-        self.kill();
+        self.leader.into_iter().for_each(|leader| self.host.groups().forget(leader));
     }
 }
 

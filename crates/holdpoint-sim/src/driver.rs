@@ -49,7 +49,7 @@ impl World {
     pub(crate) fn open(&mut self, opening: Opening) {
         let id = ProcessId(self.processes_made);
         self.processes_made += 1;
-        let takes_over = matches!(opening.input, Input::Recovered);
+        let takes_over = matches!(opening.input, Input::Recovered(_));
         if takes_over && !self.may_take_over(opening.slot) {
             return self.note(|| format!("log {} is held", opening.slot.0));
         }

@@ -87,7 +87,7 @@ impl World {
             10 => self.anyones_answers(run),
             11 => self.anyones_results(slot, run),
             12 => Input::Elapsed,
-            13 => Input::Recovered,
+            13 => Input::Recovered(holdpoint_core::Recovered::default()),
             14 => Input::Cancelled(Cancelled::default()),
             15 => Input::Retried(holdpoint_core::Retried::default()),
             20 => self.any_change(run, call),

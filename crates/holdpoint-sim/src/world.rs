@@ -337,7 +337,7 @@ impl World {
     /// Somebody takes a run over because the holder died. If it lives, its lease must have lapsed: claiming tells.
     fn send_takeover(&mut self, slot: Slot) {
         if self.may_take_over(slot) {
-            self.send_open(slot, Input::Recovered);
+            self.send_open(slot, Input::Recovered(holdpoint_core::Recovered::default()));
         } else {
             self.claim();
         }
@@ -352,7 +352,7 @@ impl World {
         for slot in self.storage().claim(&hold) {
             self.holders.set(slot, Some(hold.owner.clone()), self.now);
             self.note(|| format!("log {} is claimed", slot.0));
-            self.send_open(slot, Input::Recovered);
+            self.send_open(slot, Input::Recovered(holdpoint_core::Recovered::default()));
         }
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use holdpoint_codec::tasks::decode_delivery;
 use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation, new_run};
 use holdpoint_core::{
-    Actor, Answer, Answered, Arguments, Attributes, Block, CallId, CallIndex, Cancelled, Code, Decision, Delivered,
-    GivenAnswer, Input, Recheck, Rejection, Retried, Run, RunId, Settings, Snapshot, Target, TaskReturned,
-    TasksReturned, ToolName, ToolResult,
+    Actor, Answer, Answered, Arguments, Attributes, Block, Call, CallId, CallIndex, CallKey, CallState, Cancelled,
+    Code, Decision, Delivered, GivenAnswer, Input, Recheck, Recovered, Rejection, Retried, Run, RunId, Settings,
+    Snapshot, Target, TaskReturned, TasksReturned, ToolName, ToolResult,
 };
 use holdpoint_policy::AuthorizeRequest;
 use holdpoint_store::{DeliveredTask, SessionUse, TaskGuard};
@@ -128,6 +128,10 @@ impl Opening {
                 let run = load_run(parts, id).await?;
                 Ok(match input {
                     Input::Elapsed => known(run, input.clone(), Guards::others(TaskGuard::Waiting)),
+                    Input::Recovered(_) => {
+                        let input = Input::Recovered(Recovered { ended: end_programs(&run).await });
+                        known(run, input, Guards::none())
+                    }
                     Input::Cancelled(cancelled) if run.tally().deferred > 0 => {
                         let (completed, mut guards) = completed(parts, run.id()).await?;
                         // A result that arrives meanwhile is acknowledged, so it is collected first.
@@ -186,6 +190,17 @@ fn prepare_run(parts: &Parts, request: &RunRequest) -> Result<Resume, Error> {
 fn known(run: Run, input: Input, guards: Guards) -> Resume {
     let context = stored_context(&run);
     Resume { run, context, extra: Arc::default(), inputs: vec![input], guards, then: Then::Drive }
+}
+
+/// Ends what processes that died on this machine left running, if this run has a call that a program may be doing. Returns
+/// the calls whose programs it ended.
+async fn end_programs(run: &Run) -> Vec<CallKey> {
+    let runs = |call: &Call| matches!(call.state, CallState::Running { .. }) && call.is_program();
+    if !run.calls().iter().any(runs) {
+        return Vec::new();
+    }
+    let ended = tokio::task::spawn_blocking(holdpoint_programs::end_orphans).await;
+    ended.unwrap_or_default().iter().filter_map(|call| CallKey::parse(call)).collect()
 }
 
 /// Takes all results that workers delivered for this run, in one commit. Each is taken only if its lease is still the

@@ -124,7 +124,7 @@ impl Runner {
     /// # Errors
     /// When the store does not know it.
     pub async fn recover(&self, run: &RunId) -> Result<RunResult, Error> {
-        self.open(Opening::Known(run.clone(), Input::Recovered), None).await
+        self.open(Opening::Known(run.clone(), Input::Recovered(holdpoint_core::Recovered::default())), None).await
     }
 
     /// Lets questions past their deadline expire, and goes on if none is left.

@@ -131,7 +131,11 @@ impl Session {
                 Activity::Idle | Activity::Paused(_) => return Err(Rejection::NotRetryable.into()),
             };
             let before = std::mem::replace(&mut state.activity, Activity::Running);
-            Started { opening: Opening::Known(run.clone(), Input::Recovered), run: Some(run), before }
+            Started {
+                opening: Opening::Known(run.clone(), Input::Recovered(holdpoint_core::Recovered::default())),
+                run: Some(run),
+                before,
+            }
         };
         self.drive(started, None).await
     }

@@ -8,5 +8,7 @@ mod config;
 mod http_examples;
 mod machines;
 mod policy;
+#[cfg(target_os = "linux")]
+mod programs;
 mod serve;
 mod stores;

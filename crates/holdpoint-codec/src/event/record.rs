@@ -70,6 +70,8 @@ pub(super) struct Record {
     pub(super) settlement: Option<SettlementWire>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) interrupted: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) may_run: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) waits_for: Option<Name<Awaited>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,6 +149,7 @@ impl Record {
             actor: ActorWire::default(),
             settlement: None,
             interrupted: false,
+            may_run: false,
             waits_for: None,
             failure: None,
             detail: None,

@@ -43,6 +43,7 @@ impl Record {
                     call: self.call()?,
                     cause: self.cause.map_or(DoubtCause::Crashed, |name| name.0),
                     asks: asks.transpose()?.map(Arc::new),
+                    may_run: self.may_run,
                 }
             }
             "tool_started" => Event::ToolStarted { call: self.call()?, attempt: self.attempt()?, at: self.at()? },

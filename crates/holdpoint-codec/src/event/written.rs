@@ -35,9 +35,9 @@ impl Record {
             }
             Event::ToolChanged { call, tool } => Record { tool: Some(ToolWire::of(tool)), ..about(call) },
             Event::CallExpired { call } | Event::CallRequeued { call } => about(call),
-            Event::CallDoubted { call, cause, asks } => {
+            Event::CallDoubted { call, cause, asks, may_run } => {
                 let cause = (*cause != DoubtCause::Crashed).then_some(Name(*cause));
-                Record { cause, result: asks.as_deref().map(ResultWire::of), ..about(call) }
+                Record { cause, result: asks.as_deref().map(ResultWire::of), may_run: *may_run, ..about(call) }
             }
             Event::ToolStarted { call, attempt, at } => {
                 Record { attempt: Some(attempt.0), at: Some(at.0), ..about(call) }

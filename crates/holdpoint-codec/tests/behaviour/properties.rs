@@ -253,7 +253,8 @@ fn event() -> impl Strategy<Value = Event> {
         (any::<u32>(), prop::sample::select(DoubtCause::ALL.to_vec())).prop_map(|(call, cause)| Event::CallDoubted {
             call: CallIndex(call),
             cause,
-            asks: None
+            asks: None,
+            may_run: call.is_multiple_of(2)
         }),
         (actor(), prop::option::of(text())).prop_map(|(actor, reason)| Event::Cancelled { actor, reason }),
         text().prop_map(|word| Event::Finished { stop: StopReason::Model(ModelStop::parse(&word)) }),

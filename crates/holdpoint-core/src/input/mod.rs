@@ -42,6 +42,7 @@ pub use grant_revoked::GrantRevoked;
 pub use hook_failed::HookFailed;
 pub use measured::Measured;
 pub use model_failed::ModelFailed;
+pub use recovered::Recovered;
 pub use replied::{Problem, ProposedCall, Replied, Reply, Usage};
 pub use retried::Retried;
 pub use returned::Returned;
@@ -98,7 +99,7 @@ pub enum Input {
     /// Time passed.
     Elapsed,
     /// A process takes over a run whose owner died.
-    Recovered,
+    Recovered(Recovered),
     /// Somebody cancelled the run.
     Cancelled(Cancelled),
     /// Somebody wants a failed run to go on.
@@ -129,7 +130,7 @@ impl Input {
             Input::TaskLate(_) => "task_late",
             Input::GrantRevoked(_) => "grant_revoked",
             Input::Elapsed => "elapsed",
-            Input::Recovered => "recovered",
+            Input::Recovered(_) => "recovered",
             Input::Cancelled(_) => "cancelled",
             Input::Retried(_) => "retried",
         }
@@ -185,7 +186,7 @@ pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Even
         Input::TaskLate(late) => task_late::decide(run, *late, now),
         Input::GrantRevoked(revoked) => grant_revoked::decide(run, revoked, now),
         Input::Elapsed => elapsed::decide(run, now),
-        Input::Recovered => recovered::decide(run),
+        Input::Recovered(recovered) => recovered::decide(run, &recovered),
         Input::Cancelled(cancelled) => cancelled::decide(run, cancelled),
         Input::Retried(retried) => retried::decide(run, retried),
     }

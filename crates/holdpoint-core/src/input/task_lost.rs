@@ -20,7 +20,9 @@ pub(super) fn decide(run: &Run, lost: TaskLost, now: Timestamp) -> Result<Vec<Ev
     let outcome = if too_late {
         Event::CallExpired { call }
     } else {
-        Event::CallDoubted { call, cause: cause.doubt(), asks: None }
+        // A worker that said that it failed is done with it.
+        let may_run = cause != LossCause::WorkerFailed && run.call(call).is_some_and(Call::is_program);
+        Event::CallDoubted { call, cause: cause.doubt(), asks: None, may_run }
     };
     Ok(vec![resumed, lease.taken(), outcome])
 }

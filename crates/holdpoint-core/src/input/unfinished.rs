@@ -24,7 +24,12 @@ pub(super) fn decide(run: &Run, unfinished: Unfinished) -> Result<Vec<Event>, Re
     if run.phase != Phase::Working(Work::Calls) || !run.is_running(index, attempt) {
         return Err(Rejection::LeaseLost);
     }
-    let asked = asks.map(|asks| Event::CallDoubted { call: index, cause: DoubtCause::NeedsInput, asks: Some(asks) });
+    let asked = asks.map(|asks| Event::CallDoubted {
+        call: index,
+        cause: DoubtCause::NeedsInput,
+        asks: Some(asks),
+        may_run: false,
+    });
     let event = asked.or_else(|| unknown(run, index, run.call(index)?));
     event.map(|event| vec![event]).ok_or(Rejection::NotExpected { input: "unfinished" })
 }
@@ -33,7 +38,7 @@ pub(super) fn decide(run: &Run, unfinished: Unfinished) -> Result<Vec<Event>, Re
 fn unknown(run: &Run, index: CallIndex, call: &Call) -> Option<Event> {
     match in_doubt(index, call)? {
         Event::CallRequeued { call: index } if call.attempts.0 >= run.settings.task_attempts_max => {
-            Some(Event::CallDoubted { call: index, cause: DoubtCause::OutOfAttempts, asks: None })
+            Some(Event::CallDoubted { call: index, cause: DoubtCause::OutOfAttempts, asks: None, may_run: false })
         }
         event => Some(event),
     }

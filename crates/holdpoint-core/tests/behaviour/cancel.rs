@@ -133,6 +133,6 @@ fn a_run_that_never_began() {
     assert_eq!(rejected, Rejection::ContinuationNotFound);
     let rejected = run.handle(Input::Retried(holdpoint_core::Retried::default()), Timestamp(0)).unwrap_err();
     assert_eq!(rejected, Rejection::ContinuationNotFound);
-    let rejected = run.handle(Input::Recovered, Timestamp(0)).unwrap_err();
+    let rejected = run.handle(Input::Recovered(holdpoint_core::Recovered::default()), Timestamp(0)).unwrap_err();
     assert_eq!(rejected, Rejection::ContinuationNotFound);
 }

@@ -47,7 +47,7 @@ fn drive_to_the_end(mut run: Run) {
         }
         let nobody_executes = *run.phase() == Phase::Working(Work::Calls) && run.owed().is_empty();
         let input = match nobody_executes {
-            true => holdpoint_core::Input::Recovered,
+            true => holdpoint_core::Input::Recovered(holdpoint_core::Recovered::default()),
             false => inputs::finishing(&run),
         };
         let _ = watch.step(&mut run, input, now);

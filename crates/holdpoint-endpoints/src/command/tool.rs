@@ -86,6 +86,7 @@ impl CommandTool {
             environment,
             stdin,
             stdout_bytes_max: self.output_bytes_max,
+            call: call.key().to_string(),
         })
     }
 

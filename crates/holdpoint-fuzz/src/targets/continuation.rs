@@ -73,7 +73,7 @@ fn check_import(loaded: Loaded, options: &LoadOptions<'_>) -> Result<(), String>
     run.owed_ids();
     run.records();
     for input in [
-        Input::Recovered,
+        Input::Recovered(holdpoint_core::Recovered::default()),
         Input::Elapsed,
         Input::Retried(holdpoint_core::Retried::default()),
         Input::Cancelled(Cancelled::default()),

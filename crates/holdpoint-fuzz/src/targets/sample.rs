@@ -42,7 +42,7 @@ pub(super) fn sample() -> Sample {
     telling.tell(returned(0, rich_result()));
     telling.tell(began(2));
     // The process dies: what was started and may not be repeated is in doubt.
-    telling.tell(Input::Recovered);
+    telling.tell(Input::Recovered(holdpoint_core::Recovered::default()));
     let for_people = telling.run.clone();
     let edited = arguments("refund", r#"{"order":"43","amount":1}"#);
     telling.answer("ana", "refund", Answer::ApproveEdited(edited));

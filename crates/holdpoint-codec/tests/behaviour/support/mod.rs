@@ -71,7 +71,7 @@ pub(crate) fn story() -> Story {
     telling.tell(Input::Began(Began { call: CallIndex(0), recheck: None, after: None }));
     telling.tell(Input::Began(Began { call: CallIndex(1), recheck: None, after: None }));
     telling.tell(inputs::returned(1));
-    telling.tell(Input::Recovered);
+    telling.tell(Input::Recovered(Recovered::default()));
     let in_doubt = telling.run.clone();
     telling.tell(inputs::answer_in(2, ("ana", "look", Answer::Happened(Arc::new(ToolResult::success("it did"))))));
     telling.tell(inputs::said("", ModelStop::EndTurn));
@@ -93,6 +93,7 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
             call: CallIndex(2),
             cause: DoubtCause::NeedsInput,
             asks: Some(Arc::new(ToolResult::success("who?").with_metadata("state", JsonText::new("{\"a\":1}")))),
+            may_run: true,
         },
         Event::HookFailed { call: CallIndex(1), detail: Arc::clone(&detail) },
         Event::Cancelled { actor: person("ana"), reason: Some("enough".into()) },

@@ -50,7 +50,7 @@ impl Stage {
             }
             "crash" => {
                 self.reload();
-                drop(self.feed(Input::Recovered));
+                drop(self.feed(Input::Recovered(holdpoint_core::Recovered::default())));
             }
             "move" => self.move_to_another_store(),
             "worker" => self.worker(rest),

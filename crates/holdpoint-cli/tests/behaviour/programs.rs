@@ -1,0 +1,131 @@
+//! Programs and MCP servers that a server started end with it, however it ends, and the question about their call says what
+//! is known of them.
+
+use crate::common;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::server::start;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long the test waits before it gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const CONFIG: &str = r#"
+[server]
+listen = "127.0.0.1:0"
+store = "sqlite:holdpoint.db"
+
+[agents.desk]
+model = "scripted:model.yaml"
+policy = "policy.toml"
+lease_ms = 1000
+
+[agents.desk.tools.pay]
+kind = "command"
+command = ["sh", "pay.sh"]
+environment = ["PATH"]
+timeout_ms = 60000
+
+[agents.desk.mcp.quiet]
+command = ["sh", "server.sh"]
+"#;
+
+/// An MCP server with a tool that nobody calls.
+const SERVER: &str = r#"
+echo $$ >> server.pid
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case "$line" in
+    *'"initialize"'*) result='"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"quiet","version":"1"}}' ;;
+    *'"tools/list"'*) result='"result":{"tools":[{"name":"look","inputSchema":{"type":"object"}}]}' ;;
+    *) result='"error":{"code":-32601,"message":"no such method"}' ;;
+    esac
+    [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$result"
+done
+"#;
+
+fn machine() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("holdpoint.toml", CONFIG);
+    write("policy.toml", "[[rule]]\ntool = \"pay\"\ndecide = \"allow\"\n");
+    write("model.yaml", "- calls: [{id: a, tool: pay, arguments: {}}]\n- text: done\n");
+    write("pay.sh", "echo $$ >> pay.pid\nexec sleep 600\n");
+    write("server.sh", SERVER);
+    folder
+}
+
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
+        // tidy: sleeps because the others are processes of their own, which are looked at again after a while
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The program that wrote its number there and runs. An MCP server may be started again to agree on a version.
+fn pid(folder: &Path, file: &str) -> Option<u32> {
+    let written = std::fs::read_to_string(folder.join(file)).ok()?;
+    written.lines().filter_map(|line| line.parse().ok()).find(|pid| lives(*pid))
+}
+
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn programs_and_mcp_servers_end_with_a_killed_server_and_the_person_is_told() {
+    let folder = machine();
+    let scratch = TempDir::new().unwrap();
+    let environment = [("TMPDIR", scratch.path().to_str().unwrap())];
+    let first = start(folder.path(), &["serve"], &environment);
+    let (status, run) = first.client().post("/v1/runs", &json!({"agent": "desk", "input": "pay"}));
+    assert_eq!(status, 201, "{run}");
+    let pay = until("the program", || pid(folder.path(), "pay.pid"));
+    let server = until("the MCP server", || pid(folder.path(), "server.pid"));
+    assert!(lives(pay) && lives(server));
+    first.kill();
+    until("the end of the programs", || (!lives(pay) && !lives(server)).then_some(()));
+
+    let second = start(folder.path(), &["serve"], &environment);
+    let client = second.client();
+    let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+    let asked: Value = until("the question", || {
+        let (_, run): (u16, Value) = client.get(&path);
+        (run["status"] == "awaiting_tool_confirmation").then_some(run)
+    });
+    // The new server found on this machine what the old one had started.
+    assert_eq!(asked["pending"][0]["reason"], "it is not known whether this call took effect");
+    assert_eq!(std::fs::read_to_string(folder.path().join("pay.pid")).unwrap().lines().count(), 1);
+    second.kill();
+}
+
+#[test]
+fn the_question_says_that_a_program_of_another_machine_may_still_be_running() {
+    let folder = machine();
+    let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let first = start(folder.path(), &["serve"], &[("TMPDIR", one.path().to_str().unwrap())]);
+    let (status, run) = first.client().post("/v1/runs", &json!({"agent": "desk", "input": "pay"}));
+    assert_eq!(status, 201, "{run}");
+    until("the program", || pid(folder.path(), "pay.pid"));
+    first.kill();
+    // Another folder stands for another machine: what the first one registered is not there.
+    let second = start(folder.path(), &["serve"], &[("TMPDIR", other.path().to_str().unwrap())]);
+    let client = second.client();
+    let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+    let asked: Value = until("the question", || {
+        let (_, run): (u16, Value) = client.get(&path);
+        (run["status"] == "awaiting_tool_confirmation").then_some(run)
+    });
+    let reason = "it is not known whether this call took effect; its program may still be running";
+    assert_eq!(asked["pending"][0]["reason"], reason);
+    second.kill();
+}

@@ -1,0 +1,41 @@
+//! The thread that starts programs. It lives as long as the process: the kernel takes its end for the death of the parent.
+
+use std::io;
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+struct Order {
+    command: Command,
+    /// The runtime that waits for the program.
+    runtime: Handle,
+    reply: oneshot::Sender<io::Result<Child>>,
+}
+
+fn starter() -> Option<mpsc::Sender<Order>> {
+    static STARTER: OnceLock<Option<Mutex<mpsc::Sender<Order>>>> = OnceLock::new();
+    let sender = STARTER.get_or_init(|| {
+        let (sender, orders) = mpsc::channel::<Order>();
+        let body = move || {
+            for Order { mut command, runtime, reply } in orders {
+                let _entered = runtime.enter();
+                // Whoever wanted it may be gone: then it is killed when it is dropped.
+                let _ = reply.send(command.spawn());
+            }
+        };
+        let thread = std::thread::Builder::new().name("holdpoint-start".to_owned()).spawn(body);
+        thread.ok().map(|_| Mutex::new(sender))
+    });
+    let sender = sender.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+    Some(sender.clone())
+}
+
+pub(crate) async fn spawn(command: Command) -> io::Result<Child> {
+    let gone = || io::Error::other("the thread that starts programs is gone");
+    let (reply, started) = oneshot::channel();
+    let order = Order { command, runtime: Handle::current(), reply };
+    starter().ok_or_else(gone)?.send(order).map_err(|_| gone())?;
+    started.await.map_err(|_| gone())?
+}
