@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdpoint::mcp::{McpError, McpServers};
-use holdpoint::policy::Policy as _;
-use holdpoint::policy::RulesFile;
+use holdpoint::policy::{KnownTools, Policy as _, RulesFile};
 use holdpoint::store::Store;
 use holdpoint::tools::{Registry, Tool, ToolDefinition};
 use holdpoint::{Agent, ReceiptKey};
-use holdpoint_core::ToolName;
 use holdpoint_endpoints::Surroundings;
 use holdpoint_skills::Skills;
 
+use crate::accepted_tools::{self, AcceptError, Withheld};
 use crate::config::{AgentTable, Config, ConfigError, Source, split_hint};
 
 /// An agent, ready to be asked.
@@ -23,6 +22,8 @@ pub(crate) struct Ready {
     /// What explains its decisions, if it has a policy.
     pub(crate) rules: Option<Arc<RulesFile>>,
     pub(crate) tools: Vec<Arc<ToolDefinition>>,
+    /// Tools of MCP servers that are not offered.
+    pub(crate) withheld: Vec<Withheld>,
 }
 
 /// What every agent of a process shares.
@@ -38,9 +39,12 @@ pub(crate) async fn agents(config: &Config, shared: &Shared, only: Option<&str>)
     let mut ready = Vec::new();
     for table in config.agents.iter().filter(|table| only.is_none_or(|name| name == table.name.value)) {
         let mut tools = local_tools(&config.source, table, &surroundings)?;
-        tools.extend(mcp_tools(&config.source, table).await?);
-        let kit = Kit::new(&config.source, table, tools)?;
-        ready.push(kit.build(&config.source, table, shared)?);
+        let servers = mcp_servers(&config.source, table, &*shared.store).await?;
+        tools.extend(servers.iter().flat_map(McpServers::tools));
+        let mut kit = Kit::new(&config.source, table, tools)?;
+        kit.unregistered = servers.as_ref().map(accepted_tools::unregistered).unwrap_or_default();
+        let withheld = servers.as_ref().map(accepted_tools::withheld).unwrap_or_default();
+        ready.push(Ready { withheld, ..kit.build(&config.source, table, shared)? });
     }
     Ok(ready)
 }
@@ -62,14 +66,24 @@ pub(crate) fn local_tools(
     Ok(tools)
 }
 
-async fn mcp_tools(source: &Source, table: &AgentTable) -> Result<Vec<Arc<dyn Tool>>, ConfigError> {
+/// The MCP servers of an agent, with their tools as they were accepted on this store.
+async fn mcp_servers(
+    source: &Source,
+    table: &AgentTable,
+    store: &dyn Store,
+) -> Result<Option<McpServers>, ConfigError> {
     if table.mcp.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let servers = table.mcp.iter().map(|server| (server.name.value.clone(), server.config.clone()));
-    let connected = McpServers::connect(servers).await.map_err(|error| mcp_problem(source, table, &error))?;
-    // Each tool keeps what it needs of its server.
-    Ok(connected.tools())
+    let agent = table.name.value.as_str();
+    let configs = table.mcp.iter().map(|server| (server.name.value.clone(), server.config.clone())).collect();
+    let connected = accepted_tools::connect(agent, configs, store).await;
+    connected.map(Some).map_err(|error| match error {
+        AcceptError::Mcp(error) => mcp_problem(source, table, &error),
+        AcceptError::Store(error) => {
+            source.wrong(&table.span, format!("the accepted tools of MCP servers cannot be read: {error}"))
+        }
+    })
 }
 
 fn mcp_problem(source: &Source, table: &AgentTable, error: &McpError) -> ConfigError {
@@ -89,6 +103,8 @@ pub(crate) struct Kit {
     pub(crate) registry: Registry,
     pub(crate) rules: Option<Arc<RulesFile>>,
     hooks: Vec<Arc<dyn holdpoint::tools::Around>>,
+    /// Tools that the policy may name although they are not registered.
+    unregistered: KnownTools,
 }
 
 impl Kit {
@@ -105,13 +121,14 @@ impl Kit {
             })?;
         }
         let hooks = table.hooks.iter().map(|hook| hook.build(source, &registry)).collect::<Result<_, _>>()?;
-        Ok(Self { rules: rules(source, table)?, registry, hooks })
+        Ok(Self { rules: rules(source, table)?, registry, hooks, unregistered: KnownTools::default() })
     }
 
     /// Whether the policy names only tools that are there and context attributes that are kept.
     pub(crate) fn check_policy(&self, source: &Source, table: &AgentTable) -> Result<(), ConfigError> {
         let (Some(rules), Some(policy)) = (&self.rules, &table.policy) else { return Ok(()) };
-        let tools: Vec<ToolName> = self.registry.tools().map(|tool| tool.name().clone()).collect();
+        let mut tools = self.unregistered.clone();
+        tools.names.extend(self.registry.tools().map(|tool| tool.name().clone()));
         let accepts = rules.accepts_context_keys(&table.settings.context_keys);
         accepts.and_then(|()| rules.accepts_tools(&tools)).map_err(|error| {
             let (message, hint) = split_hint(&error.to_string());
@@ -121,7 +138,7 @@ impl Kit {
 
     fn build(self, source: &Source, table: &AgentTable, shared: &Shared) -> Result<Ready, ConfigError> {
         self.check_policy(source, table)?;
-        let Self { registry, rules, hooks } = self;
+        let Self { registry, rules, hooks, unregistered } = self;
         let tools = registry.definitions();
         let mut builder = Agent::builder()
             .name(table.name.value.as_str())
@@ -129,6 +146,7 @@ impl Kit {
             .model_options(table.model.options.clone())
             .tool_choice(table.model.tool_choice.clone())
             .settings(table.settings.clone())
+            .unregistered_tools(unregistered)
             .tools(registry.tools().map(|tool| Arc::clone(tool.tool())))
             .store(Arc::clone(&shared.store));
         if let Some(prompt) = &table.system_prompt {
@@ -148,7 +166,7 @@ impl Kit {
         }
         let agent = builder.build().map_err(|error| source.wrong(&table.span, error.to_string()))?;
         let (name, description) = (table.name.value.clone(), table.description.clone());
-        Ok(Ready { name, description, agent, rules, tools })
+        Ok(Ready { name, description, agent, rules, tools, withheld: Vec::new() })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The `holdpoint` command: the only place where parts are chosen, and the only one that prints.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod accepted_tools;
 mod approvals_command;
 mod assemble;
 mod audit_command;

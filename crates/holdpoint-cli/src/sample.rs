@@ -82,6 +82,7 @@ fn build(shared: &Shared) -> anyhow::Result<Ready> {
         agent: builder.build()?,
         rules: Some(rules),
         tools: definitions,
+        withheld: Vec::new(),
     })
 }
 

@@ -4,16 +4,18 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use holdpoint::Repeat;
+use holdpoint::mcp::ToolStatus;
 use holdpoint::policy::{RuleAbout, RulesFile};
-use holdpoint::store::MemoryStore;
+use holdpoint::store::{MemoryStore, Store};
 use holdpoint::tools::ToolDefinition;
 use serde_json::{Value, json};
 
+use crate::accepted_tools::{self, Withheld};
 use crate::assemble::{Ready, Shared};
 use crate::setup::{ConfigArgs, Setup};
-use crate::{columns, problem, visible};
+use crate::{columns, problem, stores, visible};
 
 /// List the tools of the configured agents, and what the policy says about each.
 ///
@@ -22,19 +24,42 @@ use crate::{columns, problem, visible};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ToolsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
     #[command(flatten)]
     config: ConfigArgs,
     /// Only the tools of this agent.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", global = true)]
     agent: Option<String>,
     /// One JSON object per tool, with its schema.
     #[arg(long)]
     json: bool,
 }
 
+#[derive(Clone, Debug, Subcommand)]
+enum Action {
+    Accept(AcceptArgs),
+}
+
+/// Accept tools of an MCP server that are new or have changed.
+///
+/// A tool is offered to the model only as it was accepted. What a server lists when it is first reached is accepted; what appears
+/// or changes later is withheld until it is accepted here. Servers and workers offer it from their next start on.
+#[derive(Args, Clone, Debug)]
+struct AcceptArgs {
+    /// The server, as `[agents.AGENT.mcp.SERVER]` names it.
+    server: String,
+    /// The server's own names of the tools; all that are withheld if none is given.
+    tools: Vec<String>,
+    /// Accept without asking.
+    #[arg(long)]
+    yes: bool,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   holdpoint tools
+  holdpoint tools accept files read_file
   holdpoint tools --config holdpoint.toml --agent support
   holdpoint tools --json | jq 'select(.policy == [])'";
 
@@ -52,24 +77,126 @@ pub(crate) async fn run(args: ToolsArgs) -> ExitCode {
         problem::failure("there is no such agent", Some(&format!("known are {}", setup.names().join(", "))));
         return ExitCode::from(problem::BAD_USAGE);
     }
-    let shared = Shared { store: Arc::new(MemoryStore::new()), receipt_key: None };
+    let store = match store(&setup).await {
+        Ok(store) => store,
+        Err(code) => return code,
+    };
+    let shared = Shared { store: Arc::clone(&store), receipt_key: None };
     let chosen = match setup.agents(&shared, only).await {
         Ok(agents) => agents,
         Err(error) => return problem::config(&error),
     };
+    match &args.action {
+        Some(Action::Accept(accept)) => self::accept(accept, &chosen, &*store).await,
+        None => list(args.json, &chosen),
+    }
+}
+
+/// What was accepted is in the store. Before the first start there is none, and everything is new.
+async fn store(setup: &Setup) -> Result<Arc<dyn Store>, ExitCode> {
+    let url = setup.store_url(None);
+    let is_new = url.strip_prefix("sqlite:").is_some_and(|path| !std::path::Path::new(path).exists());
+    if url == "memory" || is_new || matches!(setup, Setup::Sample) {
+        return Ok(Arc::new(MemoryStore::new()));
+    }
+    stores::existing(&url).await
+}
+
+fn list(json: bool, chosen: &[Ready]) -> ExitCode {
     let mut out = io::stdout().lock();
-    if args.json {
-        for ready in &chosen {
+    if json {
+        for ready in chosen {
             for tool in &ready.tools {
                 let _ = writeln!(out, "{}", shown(ready, tool));
+            }
+            for withheld in &ready.withheld {
+                let _ = writeln!(out, "{}", shown_withheld(ready, withheld));
             }
         }
         return ExitCode::SUCCESS;
     }
-    let rows: Vec<Vec<String>> =
-        chosen.iter().flat_map(|ready| ready.tools.iter().map(|tool| row(ready, tool))).collect();
+    let rows = chosen.iter().flat_map(|ready| {
+        let offered = ready.tools.iter().map(|tool| row(ready, tool));
+        offered.chain(ready.withheld.iter().map(|withheld| withheld_row(ready, withheld)))
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     let _ = write!(out, "{}", columns::aligned(&["AGENT", "TOOL", "SOURCE", "REPEAT", "DEFINITION", "POLICY"], &rows));
     ExitCode::SUCCESS
+}
+
+/// Shows each tool, asks, and accepts those that the person wants.
+async fn accept(args: &AcceptArgs, chosen: &[Ready], store: &dyn Store) -> ExitCode {
+    let is_wanted = |withheld: &&Withheld| {
+        let named = args.tools.is_empty() || args.tools.contains(&withheld.tool.name);
+        let can_be = matches!(withheld.tool.status, ToolStatus::NotAccepted | ToolStatus::Changed { .. });
+        withheld.server == args.server && named && can_be
+    };
+    let mut found = 0;
+    for ready in chosen {
+        let mut accepted = Vec::new();
+        for withheld in ready.withheld.iter().filter(is_wanted) {
+            found += 1;
+            let tool = &withheld.tool;
+            eprintln!("{} of agent {}: {}", visible::line(&tool.registered), ready.name, withheld.why());
+            eprintln!("  digest:      {}", tool.digest);
+            eprintln!("  description: {}", visible::line(&tool.description));
+            if args.yes || agrees() {
+                accepted.push(tool);
+            }
+        }
+        if accepted.is_empty() {
+            continue;
+        }
+        match accepted_tools::accept((&ready.name, &args.server), &accepted, store).await {
+            Ok(true) => println!(
+                "accepted {} of agent {}; restart servers and workers to offer them",
+                accepted.len(),
+                ready.name
+            ),
+            Ok(false) => {
+                return problem::failure(
+                    "another process accepted tools of this server meanwhile",
+                    Some("look at them again"),
+                );
+            }
+            Err(error) => return problem::failed(&error),
+        }
+    }
+    if found == 0 {
+        return problem::failure(
+            "this server has no such tool that is withheld",
+            Some("`holdpoint tools` lists all tools"),
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+fn agrees() -> bool {
+    eprint!("  accept it? [y/N] ");
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}
+
+fn withheld_row(ready: &Ready, withheld: &Withheld) -> Vec<String> {
+    vec![
+        ready.name.clone(),
+        visible::line(&withheld.tool.registered),
+        format!("mcp:{}", visible::line(&withheld.server)),
+        String::new(),
+        String::new(),
+        format!("withheld: {}", withheld.why()),
+    ]
+}
+
+fn shown_withheld(ready: &Ready, withheld: &Withheld) -> Value {
+    json!({
+        "agent": ready.name,
+        "name": withheld.tool.registered,
+        "description": withheld.tool.description,
+        "source": format!("mcp:{}", withheld.server),
+        "withheld": withheld.why(),
+        "digest": withheld.tool.digest.to_string(),
+    })
 }
 
 fn row(ready: &Ready, tool: &ToolDefinition) -> Vec<String> {

@@ -127,6 +127,11 @@ impl Catalog {
         Ok(())
     }
 
+    /// What was accepted.
+    pub(crate) fn accepted(&self) -> Option<&BTreeMap<String, ToolDigest>> {
+        self.accepted.as_ref()
+    }
+
     /// What is offered now.
     pub(crate) fn offered(&self) -> Vec<Arc<Slot>> {
         self.slots.values().filter(|slot| slot.is_offered()).map(Arc::clone).collect()
@@ -185,7 +190,7 @@ impl Catalog {
                 timeout: self.config.timeout_ms.map(Duration::from_millis),
                 source: self.server.source(),
                 version: Some(digest.to_string().into()),
-                implementation: None,
+                implementation: Some(self.config.implementation()),
             },
         }
     }

@@ -6,10 +6,13 @@ mod tests;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use holdpoint_codec::canonical_value;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::{SecretSource, ToolDigest};
 
@@ -107,6 +110,11 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
+    /// What is started or reached, for approvals and grants: another program or another address makes other tools.
+    pub(crate) fn implementation(&self) -> Arc<str> {
+        canonical_value(&json!({ "command": self.command, "url": self.url, "cwd": self.cwd })).into()
+    }
+
     /// A server that is started as a program.
     pub fn stdio<A: Into<String>>(command: impl IntoIterator<Item = A>) -> Self {
         Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }

@@ -98,6 +98,14 @@ impl McpServers {
         known.catalog().accept(tool, digest)
     }
 
+    /// The tools of a server that are accepted, each with the digest of what was accepted. Nothing for a server that has not
+    /// listed its tools yet, unless its configuration says which they are. Stored and given as
+    /// [`ServerConfig::accepted`] to the next process, it keeps a tool that changed meanwhile from being offered.
+    pub fn accepted(&self, server: &str) -> Option<BTreeMap<String, ToolDigest>> {
+        let name = ServerName::new(server).ok()?;
+        self.servers.get(&name)?.catalog().accepted().cloned()
+    }
+
     /// How every server is, and what it lists, whether it is offered or not.
     pub fn report(&self) -> Vec<ServerReport> {
         let report = |server: &Arc<Server>| ServerReport {

@@ -11,7 +11,7 @@ mod rules;
 mod run_facts;
 
 pub use guarded::{Guarded, Judged, PolicyFault, TIMEOUT_DEFAULT};
-pub use policy::{AuthorizeRequest, Judgement, OwnedRequest, Policy, PolicyError, PolicyVersion, Shadow};
+pub use policy::{AuthorizeRequest, Judgement, KnownTools, OwnedRequest, Policy, PolicyError, PolicyVersion, Shadow};
 pub use ready_made::{AllowAll, DenyAll, IntoDecision, async_policy_fn, policy_fn};
 pub use rules::{
     Change, Condition, Decide, EXPIRES_IN_MS_MAX, ExampleSpec, ExplainedCondition, ExplainedRule, Explanation,

@@ -59,8 +59,30 @@ pub trait Policy: Send + Sync {
     }
 
     /// Whether all that it names is registered. Asked once, when an agent is built.
-    fn accepts_tools(&self, _tools: &[ToolName]) -> Result<(), PolicyError> {
+    fn accepts_tools(&self, _tools: &KnownTools) -> Result<(), PolicyError> {
         Ok(())
+    }
+}
+
+/// The tools that a policy may name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownTools {
+    /// Those that are registered, and those that are there and withheld.
+    pub names: Vec<ToolName>,
+    /// Beginnings of names of which not all are known, such as `files__` for an MCP server that is not reached.
+    pub open_prefixes: Vec<Arc<str>>,
+}
+
+impl KnownTools {
+    /// Whether a pattern may be about a tool that is not known yet.
+    pub fn is_open(&self, pattern: &str) -> bool {
+        self.open_prefixes.iter().any(|prefix| pattern.starts_with(&**prefix))
+    }
+}
+
+impl<N: Into<ToolName>> FromIterator<N> for KnownTools {
+    fn from_iter<I: IntoIterator<Item = N>>(names: I) -> Self {
+        Self { names: names.into_iter().map(Into::into).collect(), open_prefixes: Vec::new() }
     }
 }
 

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_codec::Context;
-use holdpoint_core::{Decision, Ground, ToolName};
+use holdpoint_core::{Decision, Ground};
 use holdpoint_tools::ToolDefinition;
 
 use crate::{AuthorizeRequest, Policy, PolicyError, PolicyVersion};
@@ -241,7 +241,7 @@ impl Policy for Rules {
         self.check_context_keys(keys).map_err(|error| told(&error))
     }
 
-    fn accepts_tools(&self, tools: &[ToolName]) -> Result<(), PolicyError> {
+    fn accepts_tools(&self, tools: &crate::KnownTools) -> Result<(), PolicyError> {
         self.check_tools(tools).map_err(|error| told(&error))
     }
 }

@@ -83,6 +83,12 @@ const FIRST_SETTING: &str = "insert into holdpoint_settings as s (name, value) v
 const CHANGE_SETTING: &str =
     "update holdpoint_settings set value = $3 where name = $1 and value in ($2, $3) returning 1";
 
+pub(crate) async fn setting(lines: &Lines, name: &str) -> Result<Option<Arc<str>>, StoreError> {
+    const SETTING: &str = "select value from holdpoint_settings where name = $1";
+    let rows = lines.rows("read a setting", || sqlx::query(SETTING).bind(name)).await?;
+    rows.first().map(|row| Ok(column::<&str>(row, 0)?.into())).transpose()
+}
+
 pub(crate) async fn first_setting(lines: &Lines, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
     let rows = lines.rows("keep a setting", || sqlx::query(FIRST_SETTING).bind(name).bind(value)).await?;
     let row = rows.first().ok_or_else(|| corrupt("a setting is missing"))?;

@@ -336,6 +336,10 @@ impl Store for PostgresStore {
         questions::after(&self.lines, scope, after, most).await
     }
 
+    async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
+        desk::setting(&self.lines, name).await
+    }
+
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
         desk::first_setting(&self.lines, name, value).await
     }

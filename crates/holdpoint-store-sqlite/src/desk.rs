@@ -181,6 +181,12 @@ fn tools_bytes(tools: &[ToolName]) -> Vec<u8> {
 }
 
 impl Readers {
+    pub(crate) async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
+        const SETTING: &str = "SELECT value FROM settings WHERE name = $1";
+        let rows = self.all(SETTING, Values::none().text(name), "read a setting").await?;
+        rows.first().map(|row| Reader::new(row).text()).transpose()
+    }
+
     pub(crate) async fn kept_response(
         &self,
         key: &ResponseKey,

@@ -349,6 +349,10 @@ impl Store for SqliteStore {
         self.readers.questions_after(scope, after, limit).await
     }
 
+    async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
+        self.readers.setting(name).await
+    }
+
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
         let answer = self.at_desk(DeskWrite::FirstSetting { name: name.into(), value: value.into() }).await?;
         let DeskAnswer::Setting(value) = answer else { return Err(corrupt("a setting got another answer")) };

@@ -197,6 +197,10 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.inner().questions_after(scope, after, limit).await
     }
 
+    async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
+        self.inner().setting(name).await
+    }
+
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
         self.inner().first_setting(name, value).await
     }
@@ -430,6 +434,10 @@ impl<L: StoreLayer> Store for L {
         limit: usize,
     ) -> Result<QuestionChanges, StoreError> {
         StoreLayer::questions_after(self, scope, after, limit).await
+    }
+
+    async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
+        StoreLayer::setting(self, name).await
     }
 
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {

@@ -299,6 +299,10 @@ impl Store for MemoryStore {
         self.table().questions.after(scope, after, limit.min(DUE_LIMIT_MAX))
     }
 
+    async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
+        Ok(self.table().front_desk.setting(name))
+    }
+
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
         Ok(self.table().front_desk.first_setting(name, value))
     }

@@ -206,6 +206,9 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<QuestionChanges, StoreError>;
 
+    /// A value that all processes of this store share, if there is one of that name.
+    async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError>;
+
     /// Keeps a value that everybody who uses this store shares, unless there is one of that name. Returns the one that is
     /// there.
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError>;

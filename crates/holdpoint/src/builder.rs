@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use holdpoint_codec::SigningKey;
 use holdpoint_codec::receipt::ReceiptKey;
-use holdpoint_core::{ContextWindow, Message, Role, Settings, ToolName};
+use holdpoint_core::{ContextWindow, Message, Role, Settings};
 use holdpoint_model::{IntoModel, Model, ModelOptions, TokenCounter, ToolChoice, estimate_tokens};
-use holdpoint_policy::{Guarded, Policy};
+use holdpoint_policy::{Guarded, KnownTools, Policy};
 use holdpoint_store::{LEASE_MS_MAX, LeaseClock, MemoryStore, Store, SystemLeaseClock};
 use holdpoint_tools::{Around, Chain, Execute, Executors, Registry, Tool, around_tool};
 
@@ -35,6 +35,7 @@ pub struct Builder<T> {
     model_options: ModelOptions,
     tool_choice: ToolChoice,
     registry: Registry,
+    unregistered_tools: KnownTools,
     problem: Option<Error>,
     policy: Option<Arc<dyn Policy>>,
     executors: Executors,
@@ -96,6 +97,7 @@ impl<T: Buildable> Builder<T> {
             model_options: ModelOptions::default(),
             tool_choice: ToolChoice::Auto,
             registry: Registry::new(),
+            unregistered_tools: KnownTools::default(),
             problem: None,
             policy: None,
             executors: Executors::new(),
@@ -206,6 +208,14 @@ impl<T: Buildable> Builder<T> {
     #[must_use]
     pub fn shared_policy(mut self, policy: Option<Arc<dyn Policy>>) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Tools that the policy may name although they are not registered: those of a server that is not reached, or that are
+    /// withheld.
+    #[must_use]
+    pub fn unregistered_tools(mut self, tools: KnownTools) -> Self {
+        self.unregistered_tools = tools;
         self
     }
 
@@ -394,7 +404,8 @@ impl<T: Buildable> Builder<T> {
     /// believes.
     fn check_policy(&self) -> Result<(), Error> {
         let Some(policy) = &self.policy else { return Ok(()) };
-        let tools: Vec<ToolName> = self.registry.tools().map(|tool| tool.name().clone()).collect();
+        let mut tools = self.unregistered_tools.clone();
+        tools.names.extend(self.registry.tools().map(|tool| tool.name().clone()));
         let accepts = policy.accepts_context_keys(&self.settings.context_keys);
         accepts.and_then(|()| policy.accepts_tools(&tools)).map_err(|error| Error::config(error.to_string()))
     }

@@ -64,7 +64,7 @@ fn check(file: &Path, args: &CheckArgs) -> Checked {
         let file = RulesFile::load(file)?;
         let rules = file.written();
         if let Some(names) = &args.tools {
-            let tools: Vec<ToolName> = names.iter().map(|name| ToolName::new(name.trim())).collect();
+            let tools = names.iter().map(|name| ToolName::new(name.trim())).collect();
             rules.check_tools(&tools)?;
         }
         if let Some(keys) = &args.context_keys {

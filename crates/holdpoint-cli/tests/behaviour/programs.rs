@@ -129,3 +129,78 @@ fn the_question_says_that_a_program_of_another_machine_may_still_be_running() {
     assert_eq!(asked["pending"][0]["reason"], reason);
     second.kill();
 }
+
+/// A server with one tool that says what its file says.
+const TALKING: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case "$line" in
+    *'"initialize"'*) result='"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"talking","version":"1"}}' ;;
+    *'"tools/list"'*) result='"result":{"tools":['$(cat tools.json)']}' ;;
+    *'"tools/call"'*) echo called >> calls; result='"result":{"content":[{"type":"text","text":"sent"}]}' ;;
+    *) result='"error":{"code":-32601,"message":"no such method"}' ;;
+    esac
+    [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$result"
+done
+"#;
+
+const TALKING_CONFIG: &str = r#"
+[server]
+listen = "127.0.0.1:0"
+store = "sqlite:holdpoint.db"
+
+[agents.desk]
+model = "scripted:model.yaml"
+policy = "policy.toml"
+
+[agents.desk.mcp.mail]
+command = ["sh", "server.sh"]
+"#;
+
+fn tool(name: &str, description: &str) -> String {
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}}).to_string()
+}
+
+fn said(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    let output = command.args(arguments).current_dir(folder).env("NO_COLOR", "1").output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn an_mcp_tool_that_changed_between_two_processes_is_withheld_until_it_is_accepted() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("holdpoint.toml", TALKING_CONFIG);
+    write("policy.toml", "[[rule]]\ntool = \"mail__*\"\ndecide = \"confirm\"\n");
+    write("model.yaml", "- calls: [{id: a, tool: mail__send, arguments: {}}]\n- text: done\n");
+    write("server.sh", TALKING);
+    write("tools.json", &tool("send", "Sends a mail"));
+    let first = start(folder.path(), &["serve"], &[]);
+    let (status, run) = first.client().post("/v1/runs?wait_ms=20000", &json!({"agent": "desk", "input": "send it"}));
+    assert_eq!((status, &run["status"]), (201, &json!("awaiting_tool_confirmation")), "{run}");
+    assert!(first.end().success());
+
+    // The same name, another tool: it is reported, and what was approved does not run it.
+    write("tools.json", &[tool("send", "Sends a mail to everybody"), tool("read", "Reads mails")].join(","));
+    let second = start(folder.path(), &["serve"], &[("HOLDPOINT_LOG", "warn")]);
+    let decision = json!({"call_id": "a", "decision": "allow", "digest": run["pending"][0]["digest"]});
+    let body = json!({"continuation_id": run["continuation_id"], "decisions": [decision]});
+    let path = format!("/v1/runs/{}/answers?wait_ms=20000", run["id"].as_str().unwrap());
+    let (status, answered) = second.client().post(&path, &body);
+    assert_eq!((status, &answered["status"]), (200, &json!("finished")), "{answered}");
+    until("the report", || second.said().contains("MCP tool withheld").then_some(()));
+    assert!(second.end().success());
+    assert!(!folder.path().join("calls").exists(), "the other tool was called");
+
+    let (code, listed) = said(folder.path(), &["tools"]);
+    assert_eq!(code, Some(0), "{listed}");
+    assert!(listed.contains("withheld: changed since it was accepted"), "{listed}");
+    assert!(listed.contains("withheld: new and not accepted"), "{listed}");
+    let (code, accepted) = said(folder.path(), &["tools", "accept", "mail", "send", "--yes"]);
+    assert_eq!(code, Some(0), "{accepted}");
+    assert!(accepted.contains("Sends a mail to everybody"), "{accepted}");
+    let (_, listed) = said(folder.path(), &["tools"]);
+    assert!(!listed.contains("changed since") && listed.contains("new and not accepted"), "{listed}");
+}

@@ -65,9 +65,9 @@ impl Rules {
     ///
     /// # Errors
     /// The first rule whose glob matches none of them, with the name that is nearest.
-    pub fn check_tools(&self, tools: &[ToolName]) -> Result<(), RulesError> {
-        let names: Vec<&str> = tools.iter().map(ToolName::as_str).collect();
-        for rule in &self.rules {
+    pub fn check_tools(&self, tools: &crate::KnownTools) -> Result<(), RulesError> {
+        let names: Vec<&str> = tools.names.iter().map(ToolName::as_str).collect();
+        for rule in self.rules.iter().filter(|rule| !tools.is_open(rule.tool.text())) {
             if !names.iter().any(|name| rule.tool.matches(name)) {
                 let tool = rule.tool.text().to_owned();
                 let nearest = nearest(&tool, &names).map(str::to_owned);

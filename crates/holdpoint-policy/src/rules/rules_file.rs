@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_codec::Context;
-use holdpoint_core::{Decision, ToolName};
+use holdpoint_core::Decision;
 use holdpoint_tools::ToolDefinition;
 
 use super::file::{self, Enforced};
@@ -136,7 +136,7 @@ impl Policy for RulesFile {
         self.all().try_for_each(|rules| rules.accepts_context_keys(keys))
     }
 
-    fn accepts_tools(&self, tools: &[ToolName]) -> Result<(), PolicyError> {
+    fn accepts_tools(&self, tools: &crate::KnownTools) -> Result<(), PolicyError> {
         self.all().try_for_each(|rules| rules.accepts_tools(tools))
     }
 }

@@ -1,7 +1,7 @@
 //! Rules that guard nothing are refused, or warned about, with their line and what to do.
 
 use holdpoint_core::ToolName;
-use holdpoint_policy::{Policy, Rules};
+use holdpoint_policy::{KnownTools, Policy, Rules};
 
 /// One rule on the third line with this in it.
 fn rule(keys: &str) -> String {
@@ -205,7 +205,7 @@ fn a_rule_about_no_registered_tool_is_refused() {
         "p",
     )
     .unwrap();
-    let tools = |names: &[&str]| names.iter().map(|name| ToolName::new(*name)).collect::<Vec<_>>();
+    let tools = |names: &[&str]| names.iter().map(|name| ToolName::new(*name)).collect::<KnownTools>();
     assert!(rules.check_tools(&tools(&["refnd"])).is_ok());
     let error = rules.check_tools(&tools(&["read", "refund"])).unwrap_err();
     assert_eq!(error.to_string(), "p:4: rule 2: `refnd` matches no registered tool");
@@ -213,6 +213,8 @@ fn a_rule_about_no_registered_tool_is_refused() {
     let error = rules.check_tools(&tools(&["write"])).unwrap_err();
     assert_eq!(error.to_string(), "p:1: rule 1: `re*` matches no registered tool");
     assert_eq!(error.hint().as_deref(), Some("register the tool or remove the rule"));
+    let open = KnownTools { open_prefixes: vec!["ref".into()], ..tools(&["read"]) };
+    assert!(rules.check_tools(&open).is_ok());
     let told = rules.accepts_tools(&tools(&["refund"])).unwrap_err();
     assert_eq!(told.to_string(), "p:4: rule 2: `refnd` matches no registered tool; hint: did you mean `refund`?");
 }

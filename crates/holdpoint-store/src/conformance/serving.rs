@@ -150,6 +150,10 @@ pub async fn a_setting_stays_as_it_was_first(fixture: Fixture) -> Checked {
         let found = must("keep a setting", store.first_setting(name, value).await)?;
         expect(*found == *wanted, || format!("{name} is {found}, not {wanted}"))?;
     }
+    let read = must("read a setting", store.setting("key").await)?;
+    expect(read.as_deref() == Some("one"), || format!("it reads as {read:?}"))?;
+    let none = must("read a setting", store.setting("nothing").await)?;
+    expect(none.is_none(), || format!("a setting that is not there reads as {none:?}"))?;
     for (from, to, wanted) in [("two", "three", false), ("one", "four", true), ("one", "four", true)] {
         let changed = must("change a setting", store.change_setting("key", from, to).await)?;
         expect(changed == wanted, || format!("from {from} to {to} is {changed}"))?;

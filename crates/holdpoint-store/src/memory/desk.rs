@@ -60,6 +60,10 @@ impl FrontDesk {
         }
     }
 
+    pub(super) fn setting(&self, name: &str) -> Option<Arc<str>> {
+        self.settings.get(name).cloned()
+    }
+
     pub(super) fn first_setting(&mut self, name: &str, value: &str) -> Arc<str> {
         Arc::clone(self.settings.entry(name.into()).or_insert_with(|| value.into()))
     }

@@ -193,7 +193,7 @@ fn the_policy_is_about_the_tools_of_the_suites() {
     let names: BTreeSet<String> = Benchmark::load().tools;
     let names: Vec<ToolName> = names.iter().map(|name| ToolName::new(name.as_str())).collect();
     let rules = rules();
-    rules.check_tools(&names).unwrap();
+    rules.check_tools(&names.iter().cloned().collect()).unwrap();
     assert_eq!(rules.warnings(), []);
     for name in names {
         let decided = rules.decide(name.as_str(), "{}").unwrap();
