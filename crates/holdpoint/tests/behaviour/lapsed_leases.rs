@@ -452,3 +452,28 @@ async fn a_result_that_arrives_during_a_cancellation_is_recorded() {
     assert_eq!(cancelled.records()[0].progress.as_str(), "succeeded");
     assert!(cancelled.messages().iter().any(|message| message.text() == "paid"));
 }
+
+/// A database that becomes read-only for a moment, as in a planned switchover, turns no result into a question.
+#[tokio::test]
+async fn results_survive_a_store_that_is_read_only_for_a_moment() {
+    let world = World::new();
+    // The third commit has the result.
+    for _ in 0..3 {
+        world.store.once((At::BeforeCommit, 2), async {}, Then::ReadOnly);
+    }
+    let done = world.suspended().chat(request()).await.unwrap();
+    assert_eq!((done.status(), world.effects.count()), (Status::Finished, 1));
+    assert_eq!(done.records()[0].progress.as_str(), "succeeded");
+
+    let world = World::new();
+    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    agent.chat(request()).await.unwrap();
+    let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
+    for _ in 0..3 {
+        world.store.once((At::BeforeDeliver, 0), async {}, Then::ReadOnly);
+    }
+    agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
+    keep_until_settled(&agent).await;
+    let done = agent.runner().result(&run_id()).await.unwrap();
+    assert_eq!((done.status(), done.records()[0].progress.as_str()), (Status::Finished, "succeeded"));
+}

@@ -27,6 +27,8 @@ pub(crate) enum Then {
     Answer,
     /// That the store is out of reach.
     LoseAnswer,
+    /// That the store takes no writes.
+    ReadOnly,
 }
 
 type Happening = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -66,6 +68,7 @@ impl Interrupted {
         match then {
             Then::Answer => Ok(()),
             Then::LoseAnswer => Err(StoreError::fault(StoreFault::Unavailable, "answer", "the link is cut")),
+            Then::ReadOnly => Err(StoreError::fault(StoreFault::ReadOnly, "write", "another server is the primary")),
         }
     }
 }
