@@ -100,7 +100,7 @@ test("a question that was answered and comes back as a doubt is shown again, and
     const sent = answersOf(page);
     await page.getByRole("button", { name: "It did not happen: run it" }).click();
     await page.getByText("You said that it did not happen, so that it runs.").waitFor();
-    assert.ok(sent[0].continuation_id, "the pause is named, not only the turn");
+    assert.match(sent[0].decisions[0].digest, /^[0-9a-f]{64}$/, "the question is named, not only the turn");
     await stage.until(run.id, ({ status }) => status === "finished");
     assert.match(JSON.stringify(await stage.ask("ana", `/v1/runs/${run.id}/messages`)), /lifted/);
     await close(page);
@@ -136,7 +136,7 @@ test("a question that is asked again because its tool has changed can be approve
         await page.getByText("Connected again.").waitFor();
         await page.getByRole("button", { name: "Approve", exact: true }).click();
         await page.getByText("It is asked once more: the tool has changed.").waitFor();
-        await page.getByText("It was asked before: the tool has changed since.").waitFor();
+        await page.getByText("It was asked before. The tool, its arguments or the rule has changed since.").waitFor();
         await page.getByRole("button", { name: "Approve", exact: true }).click();
         await page.locator(".notice.done", { hasText: "You approved." }).waitFor();
         await stage.until(run.id, ({ status }) => status === "finished");

@@ -217,7 +217,7 @@ function quorumView(question) {
 export function renewal(before, now) {
     if (now.kind === "input") return "The tool was started and asks something.";
     if (now.kind === "doubt") return "The call was started meanwhile, and nobody knows whether it took effect.";
-    if (before.arguments_digest !== now.arguments_digest) return "The call changed meanwhile.";
+    if (JSON.stringify(before.arguments) !== JSON.stringify(now.arguments)) return "The call changed meanwhile.";
     const terms = (/** @type {Question} */ { approvers, quorum, four_eyes }) => JSON.stringify([approvers, quorum, four_eyes]);
     if (terms(before) !== terms(now)) return "It is asked once more: the rule for it is stricter now.";
     return "It is asked once more: the tool has changed.";
