@@ -111,6 +111,16 @@ enum Next {
 struct Sent {
     params: Option<CallToolRequestParams>,
     resends: usize,
+    /// Whether the server has looked at the call.
+    is_seen: bool,
+}
+
+/// Why a request was not sent.
+enum NotBegun {
+    /// The call ends with this.
+    Settled(ToolResult),
+    /// Whoever called the tool has lost the call meanwhile.
+    Unwanted,
 }
 
 impl Sent {
@@ -118,6 +128,7 @@ impl Sent {
     fn again(&mut self, answer: &Result<ServerResult, ServiceError>) -> Option<CallToolRequestParams> {
         let unseen = matches!(answer, Err(error) if http::is_session_unknown(error));
         if !unseen || self.resends >= RESENDS_MAX {
+            self.is_seen = true;
             return None;
         }
         self.resends += 1;
@@ -134,7 +145,7 @@ impl Running<'_> {
                 Reply::of(given).ok_or_else(|| ToolError::unknown("what a person answered cannot be read any more"))?,
             ),
         };
-        let mut sent = Sent::default();
+        let mut sent = Sent { is_seen: reply.is_some(), ..Sent::default() };
         let mut next = match &reply {
             None => Next::Again(self.params(None)?),
             Some(reply) => self.resumed(reply)?,
@@ -147,7 +158,11 @@ impl Running<'_> {
                     sent.params = Some(params.clone());
                     match self.begin(params).await {
                         Ok(exchange) => exchange,
-                        Err(result) => return Ok(result),
+                        Err(NotBegun::Settled(result)) => return Ok(result),
+                        Err(NotBegun::Unwanted) if sent.is_seen => {
+                            return Err(ToolError::unknown("the call was lost between two rounds"));
+                        }
+                        Err(NotBegun::Unwanted) => return Err(ToolError::not_started()),
                     }
                 }
             };
@@ -192,15 +207,16 @@ impl Running<'_> {
         Ok(params)
     }
 
-    async fn begin(&self, params: CallToolRequestParams) -> Result<Exchange, ToolResult> {
+    async fn begin(&self, params: CallToolRequestParams) -> Result<Exchange, NotBegun> {
         let server = &self.tool.server;
-        let session = server.session().await.map_err(|problem| self.tool.unreached(problem))?;
+        let session = server.session().await.map_err(|problem| NotBegun::Settled(self.tool.unreached(problem)))?;
         // While it waited for its place or a new connection the tool may have changed.
         if !self.tool.slot.is_offered() {
-            return Err(self.tool.withdrawn());
+            return Err(NotBegun::Settled(self.tool.withdrawn()));
         }
+        self.call.may_start().map_err(|_| NotBegun::Unwanted)?;
         let begun = Exchange::begin(&server.host, session, (&server.board, self.call), params).await;
-        begun.map_err(|_| self.tool.unreached(ConnectProblem::Closed))
+        begun.map_err(|_| NotBegun::Settled(self.tool.unreached(ConnectProblem::Closed)))
     }
 
     /// Goes on with what a person said.

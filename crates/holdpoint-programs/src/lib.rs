@@ -67,12 +67,21 @@ impl Program {
     /// When it cannot be started. A launcher finds that out after the start: then the program ends at once, see
     /// [`LAUNCH_FAILED`].
     pub async fn start(self) -> io::Result<Running> {
+        let started = self.start_if(|| true).await?;
+        started.ok_or_else(|| io::Error::other("the program was not to be started"))
+    }
+
+    /// Starts it if that is still wanted at the moment of the start. Until then it waits for the thread that starts programs.
+    ///
+    /// # Errors
+    /// As [`Program::start`].
+    pub async fn start_if(self, is_wanted: impl Fn() -> bool + Send + 'static) -> io::Result<Option<Running>> {
         let call = self.call.clone();
         if launcher::prefix().is_some() {
             launcher::expect_program(&self)?;
         }
-        let child = starter::spawn(self.command()).await?;
-        Ok(Running::new(child, call.as_deref()))
+        let child = starter::spawn(self.command(), Box::new(is_wanted)).await?;
+        Ok(child.map(|child| Running::new(child, call.as_deref())))
     }
 
     fn command(self) -> Command {

@@ -78,6 +78,18 @@ impl Family {
         command.arg("parent").arg(folder.path()).args(launcher.then_some("launcher"));
         let parent = command.env("TMPDIR", folder.path()).spawn().unwrap();
         let (own, other) = (number(folder.path().join("own")), number(folder.path().join("other")));
+        // The program runs a moment before its parent registers it.
+        let is_registered = || {
+            let entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+            let mut registers = entries.filter(|path| path.is_dir());
+            registers.any(|register| std::fs::read_dir(register).unwrap().next().is_some())
+        };
+        let begun = Instant::now();
+        while !is_registered() {
+            assert!(begun.elapsed() < PATIENCE, "the program is not registered");
+            // tidy: sleeps because another process writes the register.
+            std::thread::sleep(Duration::from_millis(5));
+        }
         Self { parent, own, other, folder }
     }
 

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use holdpoint_codec::canonical_json;
 use holdpoint_core::{Block, CallKey, Code, ErrorDetail, Outcome, ResultKind, Settlement, Source, ToolResult};
 
-use crate::{Inquiry, ThreadPool, Tool, ToolCall, ToolDefinition, ToolError, ToolFault, limit_output};
+use crate::{Gate, Inquiry, ThreadPool, Tool, ToolCall, ToolDefinition, ToolError, ToolFault, limit_output};
 pub(crate) use body::{Done, Ended, run_body};
 
 /// Where a tool runs.
@@ -80,9 +80,6 @@ pub enum Unsettled {
     Unknown,
 }
 
-/// Asked right before the tool's own code runs, on the thread that runs it. `false` keeps the tool from starting.
-pub type Gate = Arc<dyn Fn() -> bool + Send + Sync>;
-
 /// Whether the caller can ask a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
@@ -100,7 +97,8 @@ pub async fn invoke_or_ask(invocation: Invocation) -> Result<Settlement, Unsettl
     invoke_gated(invocation, Asking::Person, open_gate()).await
 }
 
-/// Like [`invoke_or_ask`], with a gate in front of the tool.
+/// Like [`invoke_or_ask`], with a gate that is asked right before the tool's own code runs, on the thread that runs it, and
+/// once more by a tool that calls [`ToolCall::may_start`].
 ///
 /// # Errors
 /// When the gate kept the tool from starting, when the tool asks a person, or when it does not know what became of what it

@@ -41,13 +41,14 @@ pub use executors::{
     Batch, BatchCall, ChoiceError, Concurrent, DeferAll, Execute, Executors, Inline, Ran, RunOne, Threads,
     ToolConcurrency,
 };
-pub use invoke::{Asking, Gate, Invocation, Invoke, Place, Unsettled, invoke, invoke_gated, invoke_or_ask};
+pub use invoke::{Asking, Invocation, Invoke, Place, Unsettled, invoke, invoke_gated, invoke_or_ask};
 pub use output::{TRUNCATED, limit_output};
 pub use registry::{RegisteredTool, Registry, RegistryError, TOOL_NAME_BYTES_MAX};
 pub use schema::{SCHEMA_PROBLEMS_MAX, SchemaProblem, schema_of};
 pub use standalone::{DEFAULT_TIMEOUT, OUTPUT_CHARS_MAX, ToolExecutionResult, ToolExecutor};
 pub use threads::{LOST_THREADS_MAX, Saturated, THREADS_MAX, ThreadPool};
 pub use tool::{
-    AsyncForm, Blocking, CallFacts, Extensions, Inquiry, IntoToolResult, Json, MadeTool, PlainForm, Tool, ToolCall,
-    ToolDefinition, ToolError, ToolFault, ToolFunction, ToolMetadata, blocking_tool, raw_blocking_tool, raw_tool, tool,
+    AsyncForm, Blocking, CallFacts, Extensions, Gate, Inquiry, IntoToolResult, Json, MadeTool, PlainForm, Tool,
+    ToolCall, ToolDefinition, ToolError, ToolFault, ToolFunction, ToolMetadata, blocking_tool, raw_blocking_tool,
+    raw_tool, tool,
 };

@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use holdpoint_programs::{Input, LAUNCH_FAILED, Pipes, Program};
+use holdpoint_tools::Gate;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
@@ -25,6 +26,8 @@ pub(super) struct Start {
     pub(super) stdout_bytes_max: usize,
     /// The call that it does.
     pub(super) call: String,
+    /// Asked right before the start.
+    pub(super) gate: Gate,
 }
 
 /// How a program ended, and what it wrote.
@@ -38,6 +41,8 @@ pub(super) struct Finished {
 pub(super) enum RunError {
     /// It could not be started.
     NotStarted(io::ErrorKind),
+    /// The gate was closed: it was not started.
+    Unwanted,
     /// It was started, and then the system failed.
     Lost(io::ErrorKind),
 }
@@ -53,7 +58,9 @@ impl Start {
             call: Some(self.call),
             ..Program::new(self.program)
         };
-        let mut running = program.start().await.map_err(|error| RunError::NotStarted(error.kind()))?;
+        let gate = self.gate;
+        let started = program.start_if(move || gate()).await.map_err(|error| RunError::NotStarted(error.kind()))?;
+        let mut running = started.ok_or(RunError::Unwanted)?;
         let Pipes { stdin, stdout, stderr } = running.pipes();
         let (mut out, mut err) = (Kept::up_to(self.stdout_bytes_max), Kept::up_to(STDERR_BYTES_MAX));
         let status = {

@@ -59,6 +59,7 @@ impl Tool for CommandTool {
                 tracing::warn!(tool = %self.definition.name, %kind, "a program cannot be started");
                 Ok(ToolResult::error("The program cannot be started."))
             }
+            Ok(Err(RunError::Unwanted)) => Err(ToolError::not_started()),
             Ok(Err(RunError::Lost(kind))) => {
                 tracing::warn!(tool = %self.definition.name, %kind, "a program was lost");
                 Ok(ToolResult::error(format!("The program was lost.{}", self.effect())))
@@ -87,6 +88,7 @@ impl CommandTool {
             stdin,
             stdout_bytes_max: self.output_bytes_max,
             call: call.key().to_string(),
+            gate: call.gate(),
         })
     }
 

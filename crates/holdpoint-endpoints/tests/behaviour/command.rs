@@ -5,11 +5,12 @@ use crate::support;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use holdpoint_core::{Code, Outcome};
+use holdpoint_core::{Code, ErrorDetail, Outcome};
 use holdpoint_endpoints::Surroundings;
-use holdpoint_tools::Tool;
+use holdpoint_tools::{Asking, Gate, Invocation, Place, Tool, Unsettled, invoke_gated};
 use serde_json::{Value, json};
 use support::{call, settle, text, tool, tool_in};
 
@@ -285,4 +286,25 @@ async fn a_program_is_found_once_and_not_in_the_working_folder() {
     let tool = tool_in(table(json!(["./true"]), &json!({})), &surroundings);
     std::fs::remove_file(&fake).unwrap();
     assert_eq!(text(&tool, json!({})).await, "failed: The program cannot be started.");
+}
+
+#[tokio::test]
+async fn a_program_is_not_started_once_the_gate_of_its_call_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("mark");
+    let tool = shell(&format!("touch {}", mark.display()), &json!({}));
+    let passed = AtomicBool::new(false);
+    // Open when the call begins, closed when the program is about to start.
+    let gate: Gate = Arc::new(move || !passed.swap(true, Ordering::AcqRel));
+    let invocation = Invocation {
+        tool,
+        call: call(&json!({})),
+        timeout: Duration::from_secs(30),
+        place: Place::Task,
+        output_bytes_max: 200_000,
+        error_detail: ErrorDetail::Safe,
+    };
+    let ended = invoke_gated(invocation, Asking::Nobody, gate).await;
+    assert!(matches!(ended, Err(Unsettled::NotStarted)), "{ended:?}");
+    assert!(!mark.exists());
 }

@@ -2,9 +2,14 @@
 
 use crate::common;
 
-use common::{call, connect, over_http, tool};
-use holdpoint_core::Outcome;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::{call, connect, over_http, tool, tool_call};
+use holdpoint_core::{ErrorDetail, Outcome};
 use holdpoint_mcp::{McpServers, ServerConfig};
+use holdpoint_tools::{Asking, Gate, Invocation, Place, Unsettled, invoke_gated};
 use serde_json::{Value, json};
 
 async fn counts(servers: &McpServers) -> Value {
@@ -43,4 +48,25 @@ async fn a_body_or_an_event_above_the_limit_ends_the_call_and_the_next_one_works
         assert!(large.result.text().contains("a message above the limit"), "{name}: {}", large.result.text());
         assert_eq!(call(&tool(&servers, "s__work"), json!({})).await.result.text(), "done");
     }
+}
+
+#[tokio::test]
+async fn a_call_is_not_sent_once_its_gate_is_closed() {
+    let (_server, config) = over_http("plain");
+    let servers = connect("s", config).await;
+    let work = tool(&servers, "s__work");
+    let passed = AtomicBool::new(false);
+    // Open when the call begins, closed when there is a connection.
+    let gate: Gate = Arc::new(move || !passed.swap(true, Ordering::AcqRel));
+    let invocation = Invocation {
+        call: tool_call(&work, &json!({})),
+        tool: work,
+        timeout: Duration::from_secs(60),
+        place: Place::Task,
+        output_bytes_max: 200_000,
+        error_detail: ErrorDetail::Safe,
+    };
+    let ended = invoke_gated(invocation, Asking::Nobody, gate).await;
+    assert!(matches!(ended, Err(Unsettled::NotStarted)), "{ended:?}");
+    assert_eq!(counts(&servers).await["works"], 0);
 }

@@ -16,8 +16,8 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use super::{Gate, Invocation, Place, checked};
-use crate::{Blocking, ThreadPool, Tool, ToolCall, ToolError, ToolFault};
+use super::{Invocation, Place, checked};
+use crate::{Blocking, Gate, ThreadPool, Tool, ToolCall, ToolError, ToolFault};
 
 /// How long a call waits for a thread. Others have limits of their own, so a longer wait means that too much hangs.
 const THREAD_WAIT: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ pub(crate) async fn run_body(invocation: Invocation, gate: Gate) -> Done {
     let Invocation { tool, call, place, .. } = invocation;
     let run = call.cancellation().clone();
     let stop = StopOnDrop(run.child_token());
-    let call = call.with_cancellation(stop.0.clone());
+    let call = call.with_cancellation(stop.0.clone()).with_gate(Arc::clone(&gate));
     let work = Work { tool, call, gate, limit, run, handle };
     match place {
         Place::Task if work.tool.blocking() == Blocking::Yes => work.on_thread(ThreadPool::of_process()).await,
@@ -152,7 +152,10 @@ impl Done {
 
 impl Ended {
     fn returned(result: Result<ToolResult, ToolError>) -> Self {
-        Self::Returned(result.and_then(checked))
+        match result {
+            Err(error) if error.fault() == ToolFault::NotStarted => Self::NotStarted,
+            result => Self::Returned(result.and_then(checked)),
+        }
     }
 
     fn panicked(payload: &(dyn Any + Send)) -> Self {

@@ -284,3 +284,25 @@ async fn dropping_the_invocation_stops_the_tool() {
     drop(work);
     assert!(is_gone.await.is_err());
 }
+
+#[tokio::test]
+async fn a_tool_that_waits_first_does_not_start_once_its_gate_is_closed() {
+    for place in places() {
+        let (open, effects) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+        let closing = (Arc::clone(&open), Arc::clone(&effects));
+        let waits = raw_tool("a", "", serde_json::json!({"type": "object"}), move |call: ToolCall| {
+            let (open, effects) = closing.clone();
+            async move {
+                // While it waited for a connection, the lease of its call lapsed.
+                open.store(false, Ordering::Release);
+                call.may_start()?;
+                effects.fetch_add(1, Ordering::AcqRel);
+                Ok::<_, ToolError>("done")
+            }
+        });
+        let gate: Gate = Arc::new(move || open.load(Ordering::Acquire));
+        let ended = invoke_gated(Invocation { place, ..invocation(waits, "{}") }, Asking::Nobody, gate).await;
+        assert!(matches!(ended, Err(Unsettled::NotStarted)), "{ended:?}");
+        assert_eq!(effects.load(Ordering::Acquire), 0);
+    }
+}

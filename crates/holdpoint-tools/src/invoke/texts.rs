@@ -16,6 +16,7 @@ pub(super) fn safe(name: &ToolName, fault: ToolFault) -> String {
         ToolFault::NeedsInput => format!("The tool `{name}` asks a person before it goes on, and nobody can be asked."),
         ToolFault::Unknown => format!("It is not known what became of the call of the tool `{name}`."),
         ToolFault::Saturated => format!("The tool `{name}` was not started: too many tools hang."),
+        ToolFault::NotStarted => not_started(name),
     }
 }
 

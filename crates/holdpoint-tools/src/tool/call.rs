@@ -24,7 +24,11 @@ pub struct ToolCall {
     extensions: Extensions,
     progress: Option<Arc<ProgressSink>>,
     given: Option<Arc<Given>>,
+    gate: Option<Gate>,
 }
+
+/// Says whether a tool may take effect now. `false` keeps it from starting.
+pub type Gate = Arc<dyn Fn() -> bool + Send + Sync>;
 
 type ProgressSink = dyn Fn(&str) + Send + Sync;
 
@@ -59,6 +63,7 @@ impl ToolCall {
             extensions: Extensions::default(),
             progress: None,
             given: None,
+            gate: None,
         }
     }
 
@@ -94,6 +99,13 @@ impl ToolCall {
     #[must_use]
     pub fn with_given(mut self, given: Option<Arc<Given>>) -> Self {
         self.given = given;
+        self
+    }
+
+    /// With what is asked right before it takes effect.
+    #[must_use]
+    pub(crate) fn with_gate(mut self, gate: Gate) -> Self {
+        self.gate = Some(gate);
         self
     }
 
@@ -163,6 +175,20 @@ impl ToolCall {
     /// Cancelled when nobody waits for the result any more.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
+    }
+
+    /// To be asked right before the effect by a tool that waits first, for a connection or a place. Whoever called the tool
+    /// may have lost the call meanwhile: another process has it, or a person was asked about it.
+    ///
+    /// # Errors
+    /// [`ToolError::not_started`], to be returned as it is: nothing was done.
+    pub fn may_start(&self) -> Result<(), ToolError> {
+        if self.gate.as_ref().is_none_or(|gate| gate()) { Ok(()) } else { Err(ToolError::not_started()) }
+    }
+
+    /// The same, to be asked elsewhere.
+    pub fn gate(&self) -> Gate {
+        self.gate.clone().unwrap_or_else(|| Arc::new(|| true))
     }
 
     /// What the application and its hooks keep for its tools.

@@ -31,6 +31,8 @@ pub enum ToolFault {
     Panicked,
     /// There was no thread for it.
     Saturated,
+    /// [`ToolCall::may_start`](crate::ToolCall::may_start) kept it from starting.
+    NotStarted,
     /// It gave up because it was told to.
     Cancelled,
     /// It asks a person before it goes on.
@@ -58,6 +60,11 @@ impl ToolError {
     /// The tool gave up because it was told to.
     pub fn cancelled() -> Self {
         Self::with_fault(ToolFault::Cancelled, "cancelled")
+    }
+
+    /// The gate of the call kept the tool from starting: nothing was done. Whoever called it starts it again if it may.
+    pub fn not_started() -> Self {
+        Self::with_fault(ToolFault::NotStarted, "the call is not this process's any more")
     }
 
     /// The tool asks a person before it goes on. Where nobody can be asked the call fails.
@@ -102,6 +109,7 @@ impl ToolFault {
             ToolFault::Unusable => Code::UnusableResult,
             ToolFault::Panicked => Code::ToolPanicked,
             ToolFault::Saturated => Code::ExecutorSaturated,
+            ToolFault::NotStarted => Code::ExecutorFailed,
             ToolFault::Cancelled => Code::RunCancelled,
         }
     }

@@ -13,7 +13,7 @@ mod tests;
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, ToolResult};
 
-pub use call::{CallFacts, Extensions, ToolCall};
+pub use call::{CallFacts, Extensions, Gate, ToolCall};
 pub(crate) use definition::WORKER;
 pub use definition::{ToolDefinition, ToolMetadata};
 pub use error::{ToolError, ToolFault};
