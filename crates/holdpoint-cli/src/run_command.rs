@@ -37,7 +37,7 @@ pub(crate) struct RunArgs {
     /// Where the run is kept.
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// Let every call run that needs a person.
+    /// Let every call run that needs a permission. What a tool asks, and what became of a call in doubt, it does not answer.
     #[arg(long, conflicts_with = "ask")]
     yes: bool,
     /// Ask at each of them. So it is without `--yes`.

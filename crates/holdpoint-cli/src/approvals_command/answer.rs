@@ -13,8 +13,8 @@ use crate::{problem, visible};
 
 /// Let a call run, exactly as it is shown.
 ///
-/// The answer counts for the question that this command shows before it answers; with `--digest`, for the one that you saw
-/// earlier. The agent must be in the configuration: its policy is asked again.
+/// The answer counts for the question whose digest you name. Without `--digest` it counts for the question that this command
+/// shows before it answers, if that is the first one about the call. The agent must be in the configuration: its policy is asked again.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(super) struct AllowArgs {
@@ -35,7 +35,8 @@ pub(super) struct AllowArgs {
 const ALLOW_EXAMPLES: &str = "\
 Examples:
   holdpoint approvals allow 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0
-  holdpoint approvals allow 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0 --as ana --role finance";
+  holdpoint approvals allow 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0 --as ana --role finance
+  holdpoint approvals allow 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0 --digest \"$DIGEST\"";
 
 /// Refuse a call. The model is told the reason, and the run goes on without it.
 #[derive(Args, Clone, Debug)]
@@ -62,13 +63,25 @@ Examples:
 /// Which question is answered.
 #[derive(Args, Clone, Debug)]
 struct SeenArgs {
-    /// The digest of the question that you saw: the answer is refused if another one waits now.
+    /// The digest of the question that you saw: the answer is refused if another one waits now. Needed for a question that is
+    /// asked again, and for one about a call that was started.
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
 }
 
 impl SeenArgs {
-    fn digest(&self, question: &Shown) -> Result<Digest, ExitCode> {
+    fn digest(&self, question: &Shown, word: Word) -> Result<Digest, ExitCode> {
+        // Whoever types an id may have read an earlier question about the call.
+        let is_permission = text(question, "kind") == "permission";
+        let is_first = is_permission && question.value("again").as_bool() != Some(true);
+        let may_guess = is_first || (is_permission && word == Word::Deny);
+        if self.digest.is_none() && !may_guess {
+            problem::failure(
+                "this is not the first question about this call, so the answer must say which one it is for",
+                Some("read the question above, then pass its digest with `--digest`"),
+            );
+            return Err(ExitCode::from(problem::BAD_USAGE));
+        }
         let digest = self.digest.clone().unwrap_or_else(|| text(question, "digest"));
         Digest::parse(&digest).ok_or_else(|| {
             problem::failure("that is not a digest", Some("`holdpoint approvals show` has it: 64 hexadecimal digits"));
@@ -80,7 +93,8 @@ impl SeenArgs {
 pub(super) async fn allow(args: &AllowArgs) -> Result<(), ExitCode> {
     let desk = args.desk.open().await?;
     let question = asked(&*desk, &args.id).await?;
-    let said = Said { word: Word::Allow, digest: args.seen.digest(&question)?, reason: args.reason.clone() };
+    let said =
+        Said { word: Word::Allow, digest: args.seen.digest(&question, Word::Allow)?, reason: args.reason.clone() };
     desk.answer(&question, &said, &args.person).await?;
     eprintln!("allowed");
     Ok(())
@@ -89,7 +103,8 @@ pub(super) async fn allow(args: &AllowArgs) -> Result<(), ExitCode> {
 pub(super) async fn deny(args: &DenyArgs) -> Result<(), ExitCode> {
     let desk = args.desk.open().await?;
     let question = asked(&*desk, &args.id).await?;
-    let said = Said { word: Word::Deny, digest: args.seen.digest(&question)?, reason: Some(args.reason.clone()) };
+    let said =
+        Said { word: Word::Deny, digest: args.seen.digest(&question, Word::Deny)?, reason: Some(args.reason.clone()) };
     desk.answer(&question, &said, &args.person).await?;
     eprintln!("denied");
     Ok(())

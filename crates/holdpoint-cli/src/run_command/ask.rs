@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Write};
 
 use holdpoint::{Decisions, Pending, RunResult};
+use holdpoint_core::QuestionKind;
 
 use crate::visible;
 
@@ -11,7 +12,7 @@ use crate::visible;
 pub(super) enum Answering {
     /// The person is asked.
     Ask,
-    /// Everything may run.
+    /// Every call that asks for permission may run.
     Yes,
 }
 
@@ -21,7 +22,11 @@ pub(super) fn decisions(paused: &RunResult, answering: Answering) -> Option<Deci
     for question in paused.pending_confirmations() {
         show(&question);
         let yes = match answering {
-            Answering::Yes => true,
+            Answering::Yes if question.kind == Some(QuestionKind::Permission) => true,
+            Answering::Yes => {
+                eprintln!("       `--yes` does not answer this: a person has to find out what happened");
+                return None;
+            }
             Answering::Ask => answer(&question)?,
         };
         decisions = if yes {

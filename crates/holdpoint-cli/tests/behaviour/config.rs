@@ -242,6 +242,32 @@ fn a_quorum_waits_for_other_people_and_does_not_ask_the_same_one_for_ever() {
 }
 
 #[test]
+fn a_question_that_is_asked_again_is_answered_by_its_digest() {
+    let folder = initialised();
+    let ask = |arguments: &[&str]| said_in(folder.path(), arguments, "");
+    ask(&["run", "My kettle is broken."]);
+    let policy = folder.path().join("policy.toml");
+    let two =
+        std::fs::read_to_string(&policy).unwrap().replace("expires_in = \"4h\"", "expires_in = \"4h\"\nquorum = 2");
+    std::fs::write(&policy, two).unwrap();
+    let listed = ask(&["approvals", "list", "--json"]);
+    let first: Value = serde_json::from_str(stdout(&listed).trim()).unwrap();
+    let id = first["id"].as_str().unwrap();
+    assert!(ask(&["approvals", "allow", id]).ends_with("allowed\n"));
+    // The policy is stricter by now, so the answer asked again: whoever types the same again has not read that.
+    let again = ask(&["approvals", "allow", id]);
+    assert!(again.starts_with("exit 2\n") && again.contains("pass its digest with `--digest`"), "{again}");
+    let listed = ask(&["approvals", "list", "--json"]);
+    let second: Value = serde_json::from_str(stdout(&listed).trim()).unwrap();
+    assert_eq!(second["again"], true, "{listed}");
+    let earlier = ask(&["approvals", "allow", id, "--digest", first["digest"].as_str().unwrap()]);
+    assert!(earlier.contains("digest_mismatch"), "{earlier}");
+    assert!(ask(&["approvals", "allow", id, "--digest", second["digest"].as_str().unwrap()]).ends_with("allowed\n"));
+    // A refusal lets nothing run, whichever question was read.
+    assert!(ask(&["approvals", "deny", id, "--reason", "no", "--as", "bo"]).ends_with("denied\n"));
+}
+
+#[test]
 fn what_is_handed_out_has_a_receipt_if_there_is_a_key() {
     let folder = initialised();
     let config = folder.path().join("holdpoint.toml");
