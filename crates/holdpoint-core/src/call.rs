@@ -21,6 +21,13 @@ pub struct ToolFacts {
     pub definition: Option<Arc<str>>,
 }
 
+impl ToolFacts {
+    /// Whether a program of its own, or a server that its process started, does its calls.
+    pub fn is_program(&self) -> bool {
+        &*self.source == "command" || self.source.starts_with("mcp:")
+    }
+}
+
 /// A call of the current turn.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -133,7 +140,7 @@ impl Call {
 
     /// Whether a program of its own, or a server that its process started, does it.
     pub fn is_program(&self) -> bool {
-        self.tool.as_ref().is_some_and(|facts| &*facts.source == "command" || facts.source.starts_with("mcp:"))
+        self.tool.as_ref().is_some_and(ToolFacts::is_program)
     }
 
     /// The open question, if there is one.

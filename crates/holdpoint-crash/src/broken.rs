@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use clap::ValueEnum;
 use holdpoint::store::{
-    CommitError, Hold, LeaseState, Store, StoreError, StoreLayer, TaskChange, TaskGuard, TaskLease, TaskState,
-    Transition,
+    CommitError, Hold, LeaseState, Store, StoreError, StoreLayer, TaskChange, TaskCompletion, TaskGuard, TaskLease,
+    TaskState, Transition,
 };
 use holdpoint_codec::decode_event;
 use holdpoint_core::{Event, Revision, RunId};
@@ -116,7 +116,7 @@ impl StoreLayer for NoFence {
         self.inner.commit(run, at, transition).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         let current = match self.inner.task(&lease.key).await?.map(|task| task.state) {
             Some(TaskState::Leased { fence, .. } | TaskState::Delivered { fence, .. }) => fence,
             Some(TaskState::Waiting { .. }) | None => lease.fence,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use clap::ValueEnum;
 use holdpoint::store::{
     CommitError, Hold, LeaseRequest, LeaseState, LeasedTask, Record, Store, StoreError, StoreFault, StoreLayer,
-    TaskLease, Transition,
+    TaskCompletion, TaskLease, Transition,
 };
 use holdpoint_core::{Revision, RunId};
 
@@ -107,7 +107,7 @@ impl StoreLayer for Linked {
         self.inner.heartbeat(leases, lease_ms).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         self.reach()?;
         self.inner.deliver(lease, result).await
     }

@@ -13,7 +13,7 @@ use holdpoint::RunId;
 use holdpoint::codec::{decode_event, new_run};
 use holdpoint::store::{RESPONSE_BYTES_MAX, Reservation, Reserved, ResponseKey, StoreError};
 use holdpoint_api::ApiCode;
-use holdpoint_core::{Digest, Revision};
+use holdpoint_core::{CallKey, Digest, Revision};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::{Deserialize, Serialize};
@@ -142,9 +142,12 @@ struct Moves {
 
 impl Moves {
     fn of(parts: &Parts) -> Option<Self> {
-        let rest = parts.uri.path().strip_prefix("/v1/runs/")?;
-        let (run, _) = rest.split_once('/')?;
-        Some(Self { run: RunId::new(run), wants: Wants::of(&parts.headers) })
+        let path = parts.uri.path();
+        let run = match path.strip_prefix("/v1/runs/") {
+            Some(rest) => RunId::new(rest.split_once('/')?.0),
+            None => CallKey::parse(path.strip_prefix("/v1/tasks/")?.strip_suffix("/requeue")?)?.run,
+        };
+        Some(Self { run, wants: Wants::of(&parts.headers) })
     }
 
     /// What to answer if the run accepted this request before, on a server that died before it could say so.

@@ -1,9 +1,9 @@
 //! What is on its way. Arrivals are picked in any order, and some come twice or never.
 
 use holdpoint_core::{
-    Attempt, Authorized, CallIndex, CallState, Cancelled, Event, Input, Returned, Run, Turn, Unfinished,
+    Attempt, Authorized, CallIndex, CallState, Cancelled, Event, Input, Recovered, Returned, Run, Turn, Unfinished,
 };
-use holdpoint_store::TaskGuard;
+use holdpoint_store::{Hold, TaskGuard};
 
 use crate::disk::Slot;
 use crate::leases::Start;
@@ -108,8 +108,14 @@ impl World {
         self.send_guarded(slot, input, guards);
     }
 
+    /// A run is to be taken over under a claim.
+    pub(crate) fn send_claimed(&mut self, slot: Slot, claim: &Hold) {
+        let (input, guards) = (Input::Recovered(Recovered::default()), Guards::others(TaskGuard::Any));
+        self.arrivals.push(Arrival::Open(Opening { slot, input, guards, tries: 0, claim: Some(claim.clone()) }));
+    }
+
     pub(crate) fn send_guarded(&mut self, slot: Slot, input: Input, guards: Guards) {
-        self.arrivals.push(Arrival::Open(Opening { slot, input, guards, tries: 0 }));
+        self.arrivals.push(Arrival::Open(Opening { slot, input, guards, tries: 0, claim: None }));
     }
 
     pub(crate) fn send(&mut self, to: ProcessId, word: Word) {

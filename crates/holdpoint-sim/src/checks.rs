@@ -43,6 +43,8 @@ pub(crate) enum Seen<'a> {
     Committed { slot: Slot, commit: &'a Commit },
     /// A tool was started outside.
     ToolStarted(&'a StartedTool),
+    /// A process that took a run over changed it. The run is free when no living process has a lease of it that lasts.
+    TakenOver { slot: Slot, is_free: bool },
     /// A tool made a result.
     ResultMade { serial: u64, by: (Slot, Turn, CallIndex, Attempt) },
     /// A worker leased a task.

@@ -16,7 +16,7 @@ use crate::leases::Start;
 use crate::mistake::Mistake;
 use crate::process::{Opening, Process, ProcessId};
 use crate::script::{self, Mood};
-use crate::storage::Refused;
+use crate::storage::{Grip, Refused};
 use crate::stored;
 use crate::tools;
 use crate::transition::{self, Guards};
@@ -50,7 +50,7 @@ impl World {
         let id = ProcessId(self.processes_made);
         self.processes_made += 1;
         let takes_over = matches!(opening.input, Input::Recovered(_));
-        if takes_over && !self.may_take_over(opening.slot) {
+        if takes_over && !self.may_take_over(&opening) {
             return self.note(|| format!("log {} is held", opening.slot.0));
         }
         let run = self.load(opening.slot);
@@ -203,6 +203,11 @@ impl World {
             Err(Refused::Stale) => return Fate::Stale,
             Err(Refused::LeaseLost) => return Fate::LeaseLost,
         };
+        let takes_over = process.origin.as_ref().is_some_and(|origin| matches!(origin.input, Input::Recovered(_)));
+        if takes_over {
+            let is_free = !self.is_driven(slot) || !self.holders.is_held(slot, self.now);
+            self.checks.see(&Seen::TakenOver { slot, is_free }, &self.disk);
+        }
         let owner = (process.run().status() == Status::Running).then(|| transition::hold(process.id).owner);
         self.holders.set(slot, owner, self.now);
         for answer in &process.answers {
@@ -343,10 +348,23 @@ impl World {
         }
     }
 
-    /// Whether the process that holds the run is gone, or somebody claimed the run from it.
-    pub(crate) fn may_take_over(&self, slot: Slot) -> bool {
+    /// Whether a claim is still the current one. Without a claim, whether the process that holds the run is gone.
+    fn may_take_over(&mut self, opening: &Opening) -> bool {
+        let Some(claim) = &opening.claim else { return !self.is_driven(opening.slot) };
+        if Mistake::TakesOverOnOldClaim.is_made() {
+            return true;
+        }
+        if self.is_read_only || self.storage().renew(opening.slot, claim) == Grip::Lost {
+            return false;
+        }
+        self.holders.set(opening.slot, Some(claim.owner.clone()), self.now);
+        true
+    }
+
+    /// Whether the process that holds a run is there.
+    pub(crate) fn is_driven(&self, slot: Slot) -> bool {
         let is_alive = |owner: &OwnerId| self.processes.keys().any(|id| transition::hold(*id).owner == *owner);
-        !self.holders.owner(slot).is_some_and(is_alive)
+        self.holders.owner(slot).is_some_and(is_alive)
     }
 
     fn announce(&mut self, process: &Process) {

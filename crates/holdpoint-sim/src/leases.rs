@@ -30,6 +30,11 @@ impl Holders {
         self.0.get(&slot).is_some_and(|(holder, until)| holder == owner && *until > now)
     }
 
+    /// Whether somebody's lease of a log lasts.
+    pub(crate) fn is_held(&self, slot: Slot, now: Timestamp) -> bool {
+        self.0.get(&slot).is_some_and(|(_, until)| *until > now)
+    }
+
     /// Who holds a log, whether or not the lease has lapsed.
     pub(crate) fn owner(&self, slot: Slot) -> Option<&OwnerId> {
         self.0.get(&slot).map(|(owner, _)| owner)

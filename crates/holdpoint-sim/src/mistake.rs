@@ -13,6 +13,8 @@ pub enum Mistake {
     CountsLeaseFromReply,
     /// A process looks only at a clock that nobody can set.
     IgnoresWallClock,
+    /// A process takes a run over although another claimed it since.
+    TakesOverOnOldClaim,
     /// A worker starts a tool without looking at its lease.
     WorkerStartsUnleased,
     /// A worker forgets that its lease ends with the deadline of the task.
@@ -29,10 +31,11 @@ pub enum Mistake {
 
 impl Mistake {
     /// Every mistake.
-    pub const ALL: [Mistake; 9] = [
+    pub const ALL: [Mistake; 10] = [
         Mistake::StartsUnleased,
         Mistake::CountsLeaseFromReply,
         Mistake::IgnoresWallClock,
+        Mistake::TakesOverOnOldClaim,
         Mistake::WorkerStartsUnleased,
         Mistake::ForgetsTaskDeadline,
         Mistake::ClosesCompletedTask,
@@ -47,6 +50,7 @@ impl Mistake {
             Mistake::StartsUnleased
             | Mistake::CountsLeaseFromReply
             | Mistake::IgnoresWallClock
+            | Mistake::TakesOverOnOldClaim
             | Mistake::WorkerStartsUnleased
             | Mistake::ForgetsTaskDeadline => "leases",
             Mistake::ClosesCompletedTask | Mistake::CancelsCompletedTask | Mistake::AcknowledgesLateResult => {

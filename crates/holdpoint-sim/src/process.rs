@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use holdpoint_core::{CallIndex, ClockReading, Conductor, ContinuationId, Input, LeaseTerm, Run, TaskLate};
 
+use holdpoint_store::Hold;
+
 use crate::checks::Answer;
 use crate::disk::Slot;
 use crate::transition::Guards;
@@ -48,6 +50,8 @@ pub(crate) struct Opening {
     /// What must be true of the tasks that its first commit closes.
     pub(crate) guards: Guards,
     pub(crate) tries: u32,
+    /// The claim under which a run is taken over. Nothing for one whose process is known to be dead.
+    pub(crate) claim: Option<Hold>,
 }
 
 /// An executor at work: calls that wait for their turn, and those whose end it awaits.

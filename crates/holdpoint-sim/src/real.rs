@@ -8,7 +8,7 @@ use holdpoint_core::{
 };
 use holdpoint_store::{
     ClaimRequest, CommitError, GrantFilter, Hold, LIST_LIMIT_MAX, LeaseRequest, LeaseState, OwnerId, PruneRequest,
-    QuestionFilter, Release, Store, StoreError, TaskFilter, TaskHead, TaskLease, TaskState, Transition,
+    QuestionFilter, Release, Store, StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskState, Transition,
 };
 
 use crate::backing::{Opener, WorldClock};
@@ -216,7 +216,10 @@ impl Storage for Real {
     }
 
     fn deliver(&mut self, lease: &Lease, result: Vec<u8>) -> Grip {
-        grip(self.ask(self.store.deliver(&self.lease_of(lease), result)))
+        match self.ask(self.store.deliver(&self.lease_of(lease), result)) {
+            TaskCompletion::Stored | TaskCompletion::Present => Grip::Held,
+            TaskCompletion::LeaseLost => Grip::Lost,
+        }
     }
 
     fn release(&mut self, lease: &Lease, how: Release) -> Grip {

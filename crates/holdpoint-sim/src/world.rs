@@ -83,6 +83,7 @@ pub(crate) struct World {
     pub(crate) worked: HashMap<(Slot, (Turn, usize)), Arc<ToolResult>>,
     /// Who holds which log.
     pub(crate) holders: Holders,
+    claims_made: u64,
     /// Pauses as people saw them, the last few.
     pub(crate) shown: Vec<(Slot, Run)>,
     /// The calls whose results an application supplied.
@@ -143,6 +144,7 @@ impl World {
             imports: HashMap::new(),
             worked: HashMap::new(),
             holders: Holders::default(),
+            claims_made: 0,
             supplied: HashSet::new(),
             shown: Vec::new(),
             leases: HashMap::new(),
@@ -336,7 +338,7 @@ impl World {
 
     /// Somebody takes a run over because the holder died. If it lives, its lease must have lapsed: claiming tells.
     fn send_takeover(&mut self, slot: Slot) {
-        if self.may_take_over(slot) {
+        if !self.is_driven(slot) {
             self.send_open(slot, Input::Recovered(holdpoint_core::Recovered::default()));
         } else {
             self.claim();
@@ -348,11 +350,12 @@ impl World {
         if self.is_read_only {
             return;
         }
-        let hold = Hold { owner: OwnerId::new("keeper"), lease_ms: HOLD_MS };
+        self.claims_made += 1;
+        let hold = Hold { owner: OwnerId::new(format!("claim_{}", self.claims_made)), lease_ms: HOLD_MS };
         for slot in self.storage().claim(&hold) {
             self.holders.set(slot, Some(hold.owner.clone()), self.now);
             self.note(|| format!("log {} is claimed", slot.0));
-            self.send_open(slot, Input::Recovered(holdpoint_core::Recovered::default()));
+            self.send_claimed(slot, &hold);
         }
     }
 

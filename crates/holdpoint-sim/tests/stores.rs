@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId};
 use holdpoint_sim::{Backing, Layer, STORE, Tracing, simulate, simulate_on};
 use holdpoint_store::{
-    CommitError, Head, LeaseState, QuestionChange, Store, StoreError, StoreLayer, TaskLease, TaskState, Transition,
+    CommitError, Head, QuestionChange, Store, StoreError, StoreLayer, TaskCompletion, TaskLease, TaskState, Transition,
 };
 use holdpoint_store_postgres::testing::Scratch;
 
@@ -73,7 +73,7 @@ impl StoreLayer for IgnoresFences {
         &*self.0
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         let current = self.0.task(&lease.key).await?.and_then(|task| match task.state {
             TaskState::Leased { fence, .. } => Some(fence),
             TaskState::Waiting { .. } | TaskState::Delivered { .. } => None,

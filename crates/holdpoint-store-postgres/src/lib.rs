@@ -36,8 +36,8 @@ use holdpoint_store::{
     GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
     QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
     ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally,
-    Swept, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow,
-    WorkerSeen,
+    Swept, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed,
+    WorkerRow, WorkerSeen,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
@@ -279,12 +279,12 @@ impl Store for PostgresStore {
         tasks::heartbeat(&self.lines, &self.moments, leases, lease_ms).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
-        let state = tasks::deliver(&self.lines, lease, &result).await?;
-        if state == LeaseState::Held {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let completion = tasks::deliver(&self.lines, lease, &result).await?;
+        if completion == TaskCompletion::Stored {
             self.wakes.topic(Topic::Runs);
         }
-        Ok(state)
+        Ok(completion)
     }
 
     async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {

@@ -4,7 +4,7 @@ mod lease;
 mod list;
 
 use holdpoint_core::{CallKey, RunId};
-use holdpoint_store::{DeliveredTask, LEASE_MS_MAX, LeaseState, Release, StoreError, TaskLease};
+use holdpoint_store::{DeliveredTask, LEASE_MS_MAX, LeaseState, Release, StoreError, TaskCompletion, TaskLease};
 
 use crate::clock::Moments;
 use crate::commit::token;
@@ -95,11 +95,17 @@ pub(crate) async fn heartbeat(
     Ok(states)
 }
 
-pub(crate) async fn deliver(lines: &Lines, lease: &TaskLease, result: &[u8]) -> Result<LeaseState, StoreError> {
+pub(crate) async fn deliver(lines: &Lines, lease: &TaskLease, result: &[u8]) -> Result<TaskCompletion, StoreError> {
     let (run, turn, place, fence) = named(lease);
-    let rows =
-        lines.rows("keep a result", || sqlx::query(DELIVER).bind(run).bind(turn).bind(place).bind(fence).bind(result));
-    Ok(if rows.await?.is_empty() { LeaseState::Lost } else { LeaseState::Held })
+    // A statement that waited for another one with the same result does not see in its own snapshot what that one wrote: the
+    // second look does.
+    for _ in 0..2 {
+        let deliver = || sqlx::query(DELIVER).bind(run).bind(turn).bind(place).bind(fence).bind(result);
+        if let Some(row) = lines.rows("keep a result", deliver).await?.first() {
+            return Ok(if column::<i32>(row, 0)? == 1 { TaskCompletion::Stored } else { TaskCompletion::Present });
+        }
+    }
+    Ok(TaskCompletion::LeaseLost)
 }
 
 pub(crate) async fn release(

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use holdpoint_core::{Attempt, CallKey, Revision, RunId, Status, Timestamp};
-use holdpoint_store::{Fence, GuardedTask, Link, TaskOpening};
+use holdpoint_store::{Clock, Fence, GuardedTask, Link, TaskOpening};
 
 /// Values by key, in the order in which they came.
 pub(crate) struct Keyed<K, V> {
@@ -160,6 +160,8 @@ impl TaskNow {
 /// Everything that a group is about.
 pub(crate) struct Board {
     pub(crate) now: Timestamp,
+    /// Leases that end by then have lapsed.
+    pub(crate) lapsed: Timestamp,
     pub(crate) runs: Keyed<RunId, RunSeen>,
     pub(crate) tasks: Keyed<CallKey, TaskSeen>,
     /// The sessions in which somebody is alone, of those that the group asks for.
@@ -173,9 +175,10 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    pub(crate) fn new(now: Timestamp) -> Self {
+    pub(crate) fn new(clock: &dyn Clock) -> Self {
         Self {
-            now,
+            now: clock.now(),
+            lapsed: clock.lapse_moment(),
             runs: Keyed::new(),
             tasks: Keyed::new(),
             slots: HashSet::new(),

@@ -95,7 +95,7 @@ fn check_guards(board: &Board, step: &Step) -> Result<(), CommitError> {
         TaskChange::Open(_) => true,
         TaskChange::Close { turn, index, guard } => {
             let task = board.task(&CallKey { run: step.run.clone(), turn: *turn, index: *index });
-            guard.holds(task.map(TaskNow::guarded), board.now)
+            guard.holds(task.map(TaskNow::guarded), board.lapsed)
         }
     };
     if step.tasks.iter().all(holds) { Ok(()) } else { Err(CommitError::LeaseLost) }

@@ -56,13 +56,13 @@ pub(crate) async fn any_claimable(
 }
 
 /// Adds the statements of a claim. The first gives the runs.
-pub(crate) fn claim(batch: &mut Batch, request: &ClaimRequest, now: Timestamp) -> StatementNo {
+pub(crate) fn claim(batch: &mut Batch, request: &ClaimRequest, board: &Board) -> StatementNo {
     let values = || {
         let limit = signed_len(request.limit.min(CLAIM_LIMIT_MAX));
-        Values::rows(agent_rows(&request.agents)).int(now.0).int(limit)
+        Values::rows(agent_rows(&request.agents)).int(board.lapsed.0).int(limit)
     };
     let runs = batch.add(CLAIMABLE, values());
-    let until = lease_end(&request.hold, now);
+    let until = lease_end(&request.hold, board.now);
     let lease_ms = signed(request.hold.lease_ms.min(LEASE_MS_MAX));
     batch.add(CLAIM, values().text(request.hold.owner.as_str()).int(until.0).int(lease_ms));
     runs

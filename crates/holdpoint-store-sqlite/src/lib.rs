@@ -37,8 +37,8 @@ use holdpoint_store::{
     GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
     QuestionChange, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release,
     Reservation, Reserved, ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store,
-    StoreError, StoreFault, StoreTally, Swept, SystemClock, TaskChange, TaskFilter, TaskHead, TaskLease, TaskPage,
-    Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen, packed,
+    StoreError, StoreFault, StoreTally, Swept, SystemClock, TaskChange, TaskCompletion, TaskFilter, TaskHead,
+    TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen, packed,
 };
 use sqlx::sqlite::SqlitePoolOptions;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -271,7 +271,7 @@ impl Store for SqliteStore {
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        if !leases::any_claimable(&self.readers, request, self.now()).await? {
+        if !leases::any_claimable(&self.readers, request, self.clock.lapse_moment()).await? {
             return Ok(Vec::new());
         }
         self.ask(|answer| Request::Claim(request.clone(), answer)).await
@@ -299,7 +299,7 @@ impl Store for SqliteStore {
         self.ask(|answer| Request::Heartbeat(leases.to_vec(), lease_ms, answer)).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         let result = pack_one(result);
         self.ask(|answer| Request::Deliver(lease.clone(), result, answer)).await
     }
@@ -317,7 +317,7 @@ impl Store for SqliteStore {
     }
 
     async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError> {
-        self.readers.lapsed(agents, self.now(), limit).await
+        self.readers.lapsed(agents, self.clock.lapse_moment(), limit).await
     }
 
     async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_core::{Attempt, CallKey, Revision, RunId, Timestamp};
-use holdpoint_store::{Fence, Link, StoreError, TaskChange};
+use holdpoint_store::{Clock, Fence, Link, StoreError, TaskChange};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
@@ -29,9 +29,9 @@ pub(crate) const LOOK_TASKS: &str = "SELECT j.key, t.task_no, t.state, t.moment,
 pub(crate) async fn look(
     connection: &mut SqliteConnection,
     requests: &[Request],
-    now: Timestamp,
+    clock: &dyn Clock,
 ) -> Result<Board, sqlx::Error> {
-    let mut board = Board::new(now);
+    let mut board = Board::new(clock);
     requests.iter().for_each(|request| ask(&mut board, request));
     let mut batch = Batch::new();
     batch.add(LOCK, Values::none());

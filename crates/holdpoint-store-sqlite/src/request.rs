@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::{
     ClaimRequest, CommitError, GrantOpening, HeadUpdate, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease,
-    PruneRequest, QuestionChange, Release, Seal, SessionUse, StoreError, TaskChange, TaskLease,
+    PruneRequest, QuestionChange, Release, Seal, SessionUse, StoreError, TaskChange, TaskCompletion, TaskLease,
 };
 use sqlx::sqlite::SqliteRow;
 use tokio::sync::oneshot;
@@ -54,7 +54,7 @@ pub(crate) enum Request {
     Claim(ClaimRequest, Answer<Vec<RunId>>),
     Lease(LeaseRequest, Answer<Vec<LeasedTask>>),
     Heartbeat(Vec<TaskLease>, u64, Answer<Vec<LeaseState>>),
-    Deliver(TaskLease, Vec<u8>, Answer<LeaseState>),
+    Deliver(TaskLease, Vec<u8>, Answer<TaskCompletion>),
     Release(TaskLease, Release, Answer<LeaseState>),
     Prune(PruneRequest, Answer<Vec<RunId>>),
     /// What moved of a tenant's runs. Goes alone.
@@ -70,6 +70,7 @@ pub(crate) enum Request {
 pub(crate) enum Reply {
     Revision(Answer<Revision, CommitError>, Result<Revision, CommitError>),
     State(Answer<LeaseState>, LeaseState),
+    Completion(Answer<TaskCompletion>, TaskCompletion),
     States(Answer<Vec<LeaseState>>, Vec<LeaseState>),
     Claimed(Answer<Vec<RunId>>, StatementNo),
     Pruned(Answer<Vec<RunId>>, StatementNo),
@@ -124,9 +125,8 @@ impl Request {
     pub(crate) fn fail(self, failure: &GroupFailure) {
         match self {
             Request::Commit(_, answer) => fail_commit(answer, failure),
-            Request::Renew(_, _, answer) | Request::Deliver(_, _, answer) | Request::Release(_, _, answer) => {
-                fail(answer, failure);
-            }
+            Request::Renew(_, _, answer) | Request::Release(_, _, answer) => fail(answer, failure),
+            Request::Deliver(_, _, answer) => fail(answer, failure),
             Request::Claim(_, answer) | Request::Prune(_, answer) => fail(answer, failure),
             Request::Lease(_, answer) => fail(answer, failure),
             Request::Heartbeat(_, _, answer) => fail(answer, failure),
@@ -144,6 +144,7 @@ impl Reply {
         match self {
             Reply::Revision(answer, result) => _ = answer.send(result),
             Reply::State(answer, state) => _ = answer.send(Ok(state)),
+            Reply::Completion(answer, completion) => _ = answer.send(Ok(completion)),
             Reply::States(answer, states) => _ = answer.send(Ok(states)),
             Reply::Claimed(answer, statement) => _ = answer.send(read_runs(&given.take(statement))),
             Reply::Leased(answer, statement, leasing) => _ = answer.send(leasing.read(&given.take(statement))),
@@ -159,6 +160,7 @@ impl Reply {
         match self {
             Reply::Revision(answer, _) => fail_commit(answer, failure),
             Reply::State(answer, _) => fail(answer, failure),
+            Reply::Completion(answer, _) => fail(answer, failure),
             Reply::States(answer, _) => fail(answer, failure),
             Reply::Claimed(answer, _) | Reply::Pruned(answer, _) => fail(answer, failure),
             Reply::Leased(answer, ..) => fail(answer, failure),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use holdpoint_core::{Attempt, Timestamp};
 use holdpoint_store::{
     Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, Release, StoreError,
-    TaskLease, TaskState,
+    TaskCompletion, TaskLease, TaskState,
 };
 
 use sqlx::sqlite::SqliteRow;
@@ -192,24 +192,24 @@ pub(crate) fn heartbeat(board: &mut Board, lease: &TaskLease, lease_ms: u64) -> 
 }
 
 /// Delivering again under the same lease is what somebody does who did not hear the answer: the first result stays.
-pub(crate) fn deliver(board: &mut Board, lease: &TaskLease, result: Vec<u8>) -> LeaseState {
+pub(crate) fn deliver(board: &mut Board, lease: &TaskLease, result: Vec<u8>) -> TaskCompletion {
     let (now, ticket) = (board.now, board.last_ticket + 1);
-    let Some(task) = board.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
+    let Some(task) = board.leased(&lease.key, lease.fence) else { return TaskCompletion::LeaseLost };
     match task.state {
         TaskStage::Leased(fence) => {
             task.state = TaskStage::Delivered(fence, Some((ticket, result)));
             task.moment = now;
             task.is_changed = true;
             board.last_ticket = ticket;
+            TaskCompletion::Stored
         }
-        TaskStage::Waiting | TaskStage::Delivered(..) => {}
+        TaskStage::Waiting | TaskStage::Delivered(..) => TaskCompletion::Present,
     }
-    LeaseState::Held
 }
 
 /// A result that is there stays there.
 pub(crate) fn release(board: &mut Board, lease: &TaskLease, how: Release) -> LeaseState {
-    let now = board.now;
+    let (now, lapsed) = (board.now, board.lapsed);
     let Some(task) = board.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
     match task.state {
         TaskStage::Leased(_) => {}
@@ -221,7 +221,7 @@ pub(crate) fn release(board: &mut Board, lease: &TaskLease, how: Release) -> Lea
             now
         }
         Release::Retry { delay_ms } => now.plus_ms(delay_ms),
-        Release::Lapsed { .. } if task.moment > now => return LeaseState::Lost,
+        Release::Lapsed { .. } if task.moment > lapsed => return LeaseState::Lost,
         Release::Lapsed { delay_ms } => now.plus_ms(delay_ms),
     };
     task.state = TaskStage::Waiting;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use holdpoint_core::{RunId, Status};
-use holdpoint_store::{Clock, LeaseState, Seal, TaskChange, Topic};
+use holdpoint_store::{Clock, LeaseState, Seal, TaskChange, TaskCompletion, Topic};
 use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
 use tokio::sync::mpsc;
 
@@ -104,9 +104,9 @@ impl Writer {
     }
 
     async fn write(&mut self, group: Vec<Request>) {
-        let now = self.clock.now();
+        let clock = Arc::clone(&self.clock);
         let looked = match self.connection().await {
-            Ok(connection) => look::look(connection, &group, now).await,
+            Ok(connection) => look::look(connection, &group, &*clock).await,
             Err(error) => Err(error),
         };
         let board = match looked {
@@ -243,9 +243,9 @@ fn decide(mut board: Board, group: Vec<Request>) -> Decided {
                 replies.push(Reply::States(answer, states));
             }
             Request::Deliver(lease, result, answer) => {
-                let state = tasks::deliver(&mut board, &lease, result);
-                news.runs |= state == LeaseState::Held;
-                replies.push(Reply::State(answer, state));
+                let completion = tasks::deliver(&mut board, &lease, result);
+                news.runs |= completion == TaskCompletion::Stored;
+                replies.push(Reply::Completion(answer, completion));
             }
             Request::Release(lease, how, answer) => {
                 let state = tasks::release(&mut board, &lease, how);
@@ -275,7 +275,7 @@ fn decide(mut board: Board, group: Vec<Request>) -> Decided {
 /// Adds the statements of somebody who takes what is there.
 fn take(batch: &mut Batch, board: &mut Board, request: Request) -> Option<Reply> {
     match request {
-        Request::Claim(request, answer) => Some(Reply::Claimed(answer, leases::claim(batch, &request, board.now))),
+        Request::Claim(request, answer) => Some(Reply::Claimed(answer, leases::claim(batch, &request, board))),
         Request::Prune(request, answer) => Some(Reply::Pruned(answer, prune::prune(batch, &request, board.now))),
         Request::RevokeGrant(revoking, answer) => {
             Some(Reply::Changed(answer, grants::revoke(batch, &revoking, board.now)))

@@ -11,6 +11,13 @@ use crate::lease_clock::{boot_us, wall_us};
 pub trait Clock: Send + Sync + 'static {
     /// The moment.
     fn now(&self) -> Timestamp;
+
+    /// The moment up to which leases of other processes count as lapsed. Never after [`Clock::now`]. After the machine's clock
+    /// was set back, a process that was there before is ahead of one that started since: by its own moment the other's leases
+    /// would have lapsed before they began.
+    fn lapse_moment(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 /// The clock of the machine. While the machine's clock is set back, it runs on at half speed until the other has caught up:
@@ -28,6 +35,10 @@ impl SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         self.0.follow(wall_us(), boot_us())
+    }
+
+    fn lapse_moment(&self) -> Timestamp {
+        self.now().min(Timestamp(wall_us()))
     }
 }
 

@@ -11,7 +11,8 @@ use crate::{
     GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest, QuestionChanges,
     QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
     RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept,
-    TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed,
+    WorkerRow, WorkerSeen,
 };
 
 /// A store around another one. Whatever is not written hands on, so a layer is as long as what it changes.
@@ -132,7 +133,7 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.inner().heartbeat(leases, lease_ms).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         self.inner().deliver(lease, result).await
     }
 
@@ -371,7 +372,7 @@ impl<L: StoreLayer> Store for L {
         StoreLayer::heartbeat(self, leases, lease_ms).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         StoreLayer::deliver(self, lease, result).await
     }
 

@@ -53,8 +53,8 @@ pub use session_list::{SessionFilter, SessionPage, SessionRow, SessionUse};
 pub use store::{DUE_LIMIT_MAX, Store, Topic};
 pub use task::{
     DeliveredTask, Fence, GuardedTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState,
-    LeasedTask, Release, TaskChange, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage, TaskStage,
-    TaskState,
+    LeasedTask, Release, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage,
+    TaskStage, TaskState,
 };
 pub use transition::{
     Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_BYTES_MAX, TRANSITION_RECORDS_MAX,

@@ -29,8 +29,8 @@ use crate::{
     GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
     QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
     ResponseKey, Revoked, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError,
-    StoreTally, Swept, SystemClock, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition,
-    Unsealed, WorkerRow, WorkerSeen,
+    StoreTally, Swept, SystemClock, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace,
+    Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 use table::{Moved, Table, Wanted};
 
@@ -237,13 +237,13 @@ impl Store for MemoryStore {
         Ok(leases.iter().map(|lease| table.heartbeat(lease, lease_ms, now)).collect())
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         let mut table = self.table();
-        let state = table.deliver(lease, result);
-        if state == LeaseState::Held {
+        let completion = table.deliver(lease, result);
+        if completion == TaskCompletion::Stored {
             table.notify(Topic::Runs);
         }
-        Ok(state)
+        Ok(completion)
     }
 
     async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {

@@ -10,8 +10,9 @@ use crate::{
     Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask, GrantFilter, GrantPage,
     GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest, QuestionChanges,
     QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
-    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, StoreError, StoreTally, Swept, TaskFilter,
-    TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, StoreError, StoreTally, Swept,
+    TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Trace, Transition, Unsealed, WorkerRow,
+    WorkerSeen,
 };
 
 /// How many runs or tasks [`Store::due`] and [`Store::lapsed`] name at most, whatever was asked for.
@@ -163,8 +164,8 @@ pub trait Store: Send + Sync + 'static {
     async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError>;
 
     /// Keeps the result of a task until the run takes it. From then on nobody leases the task again; it is there until a
-    /// commit closes it. Delivering again under the same lease is [`LeaseState::Held`] and the first result stays.
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError>;
+    /// commit closes it. Under one lease the first result stays, and delivering again is [`TaskCompletion::Present`].
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError>;
 
     /// The results that wait to be taken by this run, the first delivered first.
     async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError>;

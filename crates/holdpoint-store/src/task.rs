@@ -311,6 +311,17 @@ pub enum LeaseState {
     Lost,
 }
 
+/// What became of a result that a worker brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskCompletion {
+    /// It is stored now.
+    Stored,
+    /// The task has a result already, under the same lease: perhaps this one, perhaps another. That one stays.
+    Present,
+    /// The task was closed, or another worker has it.
+    LeaseLost,
+}
+
 /// Which tasks to list. The default is all of them.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {

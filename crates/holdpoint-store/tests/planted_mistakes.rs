@@ -12,8 +12,8 @@ use holdpoint_store::{
     LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore, PruneRequest, QuestionChange, QuestionChanges,
     QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
     RunFilter, RunPage, Scope, Seal, SealedRun, SessionUse, Store, StoreError, StoreLayer, StoreTally, TaskChange,
-    TaskGuard, TaskLease, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link, next_link,
-    seal_link,
+    TaskCompletion, TaskGuard, TaskLease, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen,
+    first_link, next_link, seal_link,
 };
 use tokio::sync::watch;
 
@@ -330,10 +330,10 @@ impl StoreLayer for BrokenStore {
         Ok(states)
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         let lease = self.inner_lease(lease).await?;
         if self.has(Mistake::RefusesTheSameResultTwice) && self.is_delivered(&lease.key).await? {
-            return Ok(LeaseState::Lost);
+            return Ok(TaskCompletion::LeaseLost);
         }
         self.inner.deliver(&lease, result).await
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use holdpoint_core::{Actor, BatchId, CallKey, Digest, Message, Missing, QuestionKind, Rejection, RunId, Status};
+use holdpoint_core::{BatchId, Message, Missing, QuestionKind, Rejection, RunId, Status};
 use holdpoint_store::{Cursor, Head, LIST_LIMIT_MAX, RunFilter, StoreError};
 
 use crate::driver::{Driver, load_run};
 use crate::opening::Opening;
 use crate::session::{closed, durable};
-use crate::{Decisions, Error, Results, ResumeFrom, Retry, RunRequest, RunResult, Runner};
+use crate::{Decisions, Error, Requeue, Results, ResumeFrom, Retry, RunRequest, RunResult, Runner};
 
 /// How many pages of a session's runs are looked through for one of the tenant.
 const PAGES_MAX: usize = 50;
@@ -60,13 +60,14 @@ impl Runner {
     }
 
     /// Puts a task that was given up back into the queue. Such a task is a question about a call that may have taken
-    /// effect: this answers that it did not and is to be done again, with the rule's roles and quorum. The digest is that of
-    /// the question that was shown. What still waits, is leased or has a result is not for this.
+    /// effect: this answers that it did not and is to be done again, with the rule's roles and quorum. What still waits, is
+    /// leased or has a result is not for this.
     ///
     /// # Errors
     /// `not_retryable` unless the call is in doubt; `digest_mismatch` for another question about it; `not_an_approver` for
     /// somebody who may not answer.
-    pub async fn requeue(&self, key: &CallKey, digest: Digest, actor: Actor) -> Result<RunResult, Error> {
+    pub async fn requeue(&self, requeue: Requeue) -> Result<RunResult, Error> {
+        let Requeue { key, digest, actor, request } = requeue;
         let run = load_run(&self.parts, &key.run).await?;
         let call = run.call(key.index).filter(|_| run.turn() == key.turn);
         let doubted =
@@ -74,7 +75,8 @@ impl Runner {
         let call = doubted.ok_or(Rejection::NotRetryable)?;
         let mut decisions = Decisions::new().allow(call.id.clone()).shown(digest).by(actor);
         decisions.missing = Missing::Wait;
-        self.answer(BatchId { run: key.run.clone(), turn: key.turn }, decisions).await
+        decisions.request = request;
+        self.answer(BatchId { run: key.run, turn: key.turn }, decisions).await
     }
 
     /// The conversation of a session so far: the messages of its last run, with every call closed. Empty for a session

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use holdpoint_core::{LossCause, RunId};
-use holdpoint_store::{CLAIM_LIMIT_MAX, ClaimRequest, Store, StoreError, Swept, TaskHead, Topic};
+use holdpoint_store::{CLAIM_LIMIT_MAX, ClaimRequest, Hold, Store, StoreError, Swept, TaskHead, Topic};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -189,8 +189,8 @@ impl fmt::Debug for Keeper {
 
 /// Something that is to be done about a run.
 enum Job {
-    /// Its process died.
-    TakeOver(RunId),
+    /// Its lease lapsed, and it was claimed under this hold.
+    TakeOver(RunId, Hold),
     /// A deadline passed.
     Expire(RunId),
     /// Results wait to be taken.
@@ -202,7 +202,7 @@ enum Job {
 impl Job {
     fn run(&self) -> &RunId {
         match self {
-            Job::TakeOver(run) | Job::Expire(run) | Job::Fold(run) => run,
+            Job::TakeOver(run, _) | Job::Expire(run) | Job::Fold(run) => run,
             Job::Lost(task) => &task.key.run,
         }
     }
@@ -241,12 +241,10 @@ impl Rounds {
         }
         let limit = free.min(BATCH);
         let claim = ClaimRequest { hold: first.parts.hold(), agents: self.agents.clone(), limit: free };
-        let mut found: Vec<Job> = self.store.claim(&claim).await?.into_iter().map(Job::TakeOver).collect();
-        let due = self.store.due(&self.agents, self.store.now(), limit).await?;
-        found.extend(due.into_iter().map(Job::Expire));
-        found.extend(self.store.arrivals(&self.agents, limit).await?.into_iter().map(Job::Fold));
-        let lapsed = self.store.lapsed(&self.agents, limit).await?;
-        found.extend(lapsed.into_iter().map(|task| Job::Lost(Box::new(task))));
+        let claimed = self.store.claim(&claim).await?.into_iter();
+        let mut found: Vec<Job> = claimed.map(|run| Job::TakeOver(run, claim.hold.clone())).collect();
+        // What was claimed is taken over, also when the rest cannot be read.
+        let read = self.read_due(limit, &mut found).await;
         let mut by_run: BTreeMap<RunId, Vec<Job>> = BTreeMap::new();
         for job in found {
             by_run.entry(job.run().clone()).or_default().push(job);
@@ -256,6 +254,16 @@ impl Rounds {
                 jobs.spawn(Arc::clone(self).work(found, busy));
             }
         }
+        read
+    }
+
+    /// Adds what time, workers and lapsed leases ask for.
+    async fn read_due(&self, limit: usize, found: &mut Vec<Job>) -> Result<(), StoreError> {
+        let due = self.store.due(&self.agents, self.store.now(), limit).await?;
+        found.extend(due.into_iter().map(Job::Expire));
+        found.extend(self.store.arrivals(&self.agents, limit).await?.into_iter().map(Job::Fold));
+        let lapsed = self.store.lapsed(&self.agents, limit).await?;
+        found.extend(lapsed.into_iter().map(|task| Job::Lost(Box::new(task))));
         Ok(())
     }
 
@@ -279,7 +287,7 @@ impl Rounds {
     async fn perform(&self, job: Job) -> Result<(), Error> {
         let Some(runner) = self.runner_of(job.run()).await? else { return Ok(()) };
         match job {
-            Job::TakeOver(run) => runner.recover(&run).await.map(drop),
+            Job::TakeOver(run, claim) => runner.open(Opening::TakeOver(run, claim), None).await.map(drop),
             Job::Expire(run) => runner.expire(&run).await.map(drop),
             Job::Fold(run) => runner.open(Opening::Fold(run), None).await.map(drop),
             Job::Lost(task) => runner.queue().lost(&task, LossCause::LeaseLapsed, Then::Drive).await,

@@ -50,7 +50,7 @@ pub use queue::{Queue, TaskHolder, WorkerFault};
 pub use recorded::{RecordedRun, RecordedRuns};
 pub use request::RunRequest;
 pub use result::{Continuation, Durations, RunResult};
-pub use resume::{Decisions, EditedArguments, Person, Results, ResumeFrom, Retry, Verdict};
+pub use resume::{Decisions, EditedArguments, Person, Requeue, Results, ResumeFrom, Retry, Verdict};
 pub use runner::{ExportOptions, Runner};
 pub use session::Session;
 pub use store_key::{claim_key, replace_key};

@@ -10,7 +10,7 @@ use holdpoint_core::{
     Snapshot, Target, TaskReturned, TasksReturned, ToolName, ToolResult,
 };
 use holdpoint_policy::AuthorizeRequest;
-use holdpoint_store::{DeliveredTask, SessionUse, TaskGuard};
+use holdpoint_store::{DeliveredTask, Hold, LeaseState, SessionUse, TaskGuard};
 use holdpoint_tools::{Inquiry, limit_output};
 
 use crate::driver::{Guards, listed, load_run, run_facts, try_load_run, understand_edit};
@@ -30,6 +30,8 @@ pub(crate) enum Opening {
     Queue(Box<QueueFinding>),
     /// The results of tasks that were delivered.
     Fold(RunId),
+    /// A run that was claimed under this hold from a process that died.
+    TakeOver(RunId, Hold),
     /// Another one, after which the run is left to whoever looks after it.
     Left(Box<Opening>),
 }
@@ -107,7 +109,12 @@ impl Opening {
             Opening::Deliver(given) => given.0.run_id(),
             Opening::Known(run, Input::Cancelled(_)) => Some(run.clone()),
             Opening::Left(inner) => inner.yields_to_results(),
-            Opening::Run(_) | Opening::Decide(_) | Opening::Known(..) | Opening::Queue(_) | Opening::Fold(_) => None,
+            Opening::Run(_)
+            | Opening::Decide(_)
+            | Opening::Known(..)
+            | Opening::Queue(_)
+            | Opening::Fold(_)
+            | Opening::TakeOver(..) => None,
         }
     }
 
@@ -147,6 +154,16 @@ impl Opening {
                 Ok(Resume { then: *then, ..resume })
             }
             Opening::Fold(id) => collected(parts, load_run(parts, id).await?).await,
+            Opening::TakeOver(id, claim) => {
+                let run = load_run(parts, id).await?;
+                let ended = end_programs(&run).await;
+                // This process may have been suspended since its claim. If another one claimed the run meanwhile, what was read
+                // is that one's work, and that one is alive.
+                match parts.store.renew(id, claim).await? {
+                    LeaseState::Held => Ok(known(run, Input::Recovered(Recovered { ended }), Guards::none())),
+                    LeaseState::Lost => Err(Rejection::LeaseLost.into()),
+                }
+            }
             Opening::Left(inner) => {
                 let resume = Box::pin(inner.prepare(parts)).await?;
                 Ok(Resume { then: Then::Leave, ..resume })
@@ -199,8 +216,12 @@ async fn end_programs(run: &Run) -> Vec<CallKey> {
     if !run.calls().iter().any(runs) {
         return Vec::new();
     }
-    let ended = tokio::task::spawn_blocking(holdpoint_programs::end_orphans).await;
-    ended.unwrap_or_default().iter().filter_map(|call| CallKey::parse(call)).collect()
+    end_orphans().await.iter().filter_map(|call| CallKey::parse(call)).collect()
+}
+
+/// Ends the programs that dead processes of this machine left running. Returns the keys of their calls.
+pub(crate) async fn end_orphans() -> Vec<String> {
+    tokio::task::spawn_blocking(holdpoint_programs::end_orphans).await.unwrap_or_default()
 }
 
 /// Takes all results that workers delivered for this run, in one commit. Each is taken only if its lease is still the
@@ -380,9 +401,15 @@ async fn answered(
             Verdict::Answer(result) => match expect_answer(found, call, Some(result))? {
                 // What goes to a tool goes there whole, and lets it go on.
                 AnswerTo::Tool => (Answer::Supply(Arc::clone(result)), ask_again(parts, found, (call, context)).await),
-                AnswerTo::Model => (Answer::Supply(cut(found.seen.settings(), result)), None),
+                AnswerTo::Model => {
+                    let answer = Answer::Supply(cut(found.seen.settings(), result));
+                    (answer, ask_for_terms(parts, found, (call, context)).await)
+                }
             },
-            Verdict::Happened(result) => (Answer::Happened(cut(found.seen.settings(), result)), None),
+            Verdict::Happened(result) => {
+                let answer = Answer::Happened(cut(found.seen.settings(), result));
+                (answer, ask_for_terms(parts, found, (call, context)).await)
+            }
             // Whatever is decided for an expired call does not count, so nobody looks at it.
             Verdict::AllowEdited(_) if has_expired(parts, &found.seen, call) => (Answer::Approve, None),
             Verdict::AllowEdited(edited) => edit(parts, found, (call, &edited.0, context)).await?,
@@ -450,6 +477,14 @@ async fn ask_again(parts: &Parts, found: &Found, (id, context): (&CallId, &Conte
     let call = found.seen.call(index).filter(|call| call.question().is_some())?;
     let (tool, arguments) = (call.tool.as_ref()?, call.canonical()?);
     Some(ask_policy(parts, &found.seen, (index, &tool.name, arguments, context)).await)
+}
+
+/// Policy is asked who may say so by now. An answer that lets nothing run cannot be denied.
+async fn ask_for_terms(parts: &Parts, found: &Found, given: (&CallId, &Context)) -> Option<Decision> {
+    match ask_again(parts, found, given).await? {
+        decision @ Decision::Confirm(..) => Some(decision),
+        Decision::Allow(_) | Decision::Deny(_) => None,
+    }
 }
 
 async fn ask_policy(

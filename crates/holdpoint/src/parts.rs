@@ -11,6 +11,7 @@ use holdpoint_model::{Model, ModelOptions, TokenCounter, ToolChoice};
 use holdpoint_policy::Guarded;
 use holdpoint_store::{Hold, LeaseClock, OwnerId, Store};
 use holdpoint_tools::{Chain, Executors, Registry};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::Callbacks;
@@ -25,6 +26,8 @@ pub(crate) const POLICY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Run lease: another process may take the run over after this long without a renewal.
 pub(crate) const RUN_LEASE: Duration = Duration::from_secs(30);
+/// How many results may wait in the background for a store that is out of reach.
+pub(crate) const BACKGROUND_RESULTS_MAX: usize = 1_024;
 /// How often a lease is renewed within its length.
 pub(crate) const RENEWALS_PER_LEASE: u32 = 3;
 
@@ -55,6 +58,8 @@ pub(crate) struct Parts {
     pub(crate) span_parent: Option<SpanParent>,
     pub(crate) stats: Arc<AllStats>,
     pub(crate) stopping: Stopping,
+    /// One permit for each result that waits in the background for a store that is out of reach.
+    pub(crate) background_results: Arc<Semaphore>,
 }
 
 impl Parts {
@@ -86,6 +91,7 @@ impl Parts {
             span_parent: self.span_parent.clone(),
             stats: Arc::clone(&self.stats),
             stopping: self.stopping.clone(),
+            background_results: Arc::clone(&self.background_results),
         }
     }
 

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use holdpoint_codec::decode_event;
-use holdpoint_codec::tasks::encode_delivery;
+use holdpoint_codec::tasks::{decode_delivery, encode_delivery};
 use holdpoint_core::{
     AfterLoss, Attempt, CallIndex, CallKey, Decision, Event, Fence, Input, LossCause, Outcome, Refit, Rejection,
     Revision, RunId, Settlement, Source, Status, TaskLate, TaskLost, TaskRevoked, ToolChanged, ToolFacts, ToolResult,
     task_loss,
 };
 use holdpoint_store::{
-    LeaseRequest, LeaseState, LeasedTask, Release, Store, StoreError, TaskGuard, TaskHead, TaskLease, TaskState,
+    DeliveredTask, LeaseRequest, LeaseState, LeasedTask, Release, Store, StoreError, TaskCompletion, TaskGuard,
+    TaskHead, TaskLease, TaskState,
 };
 use holdpoint_tools::limit_output;
 
 use crate::driver::Guards;
-use crate::opening::{Opening, QueueFinding, Then};
+use crate::opening::{Opening, QueueFinding, Then, end_orphans};
 use crate::patience::Patience;
 use crate::{Error, Runner};
 
@@ -56,10 +57,19 @@ pub(crate) struct LateResult {
 }
 
 impl LateResult {
-    fn of(holder: &TaskHolder, settlement: Settlement) -> Self {
+    fn of(holder: &TaskHolder, settlement: &Settlement) -> Self {
         let TaskHolder { lease, attempt, worker } = holder.clone();
-        Self { key: lease.key, attempt, worker, result: settlement.result }
+        Self { key: lease.key, attempt, worker, result: Arc::clone(&settlement.result) }
     }
+}
+
+/// What became of a result that a worker brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Settled {
+    /// The run collects it, or has.
+    Accepted,
+    /// The call has another result, or is not this worker's any more.
+    TooLate,
 }
 
 /// How the run recorded the end of a lease.
@@ -114,39 +124,98 @@ impl Queue {
         let result = limit_output(result, self.runner.parts.settings.tool_output_bytes_max);
         let (outcome, code) = Outcome::of_result(&result);
         let source = Some(Source::External);
-        self.settle(holder, Settlement { outcome, code, source, result: Arc::new(result), latency_us: 0 }).await
+        let settlement = Settlement { outcome, code, source, result: Arc::new(result), latency_us: 0 };
+        self.settle(holder, settlement, Patience::new()).await
     }
 
-    /// Delivers how a task ended. Tries again while the store is out of reach.
-    pub(crate) async fn settle(&self, holder: &TaskHolder, settlement: Settlement) -> Result<(), Error> {
-        let delivery = encode_delivery(&settlement);
-        let mut patience = Patience::new();
-        let state = loop {
-            match self.store().deliver(&holder.lease, delivery.clone()).await {
-                Ok(state) => break state,
-                // The tool has already run: whatever is wrong with the store may pass, its result must not get lost.
-                Err(error) => {
+    /// Delivers how a task ended. Tries again while the store is out of reach, in the background when patience is over: the
+    /// tool has run, so its result must not get lost.
+    pub(crate) async fn settle(
+        &self,
+        holder: &TaskHolder,
+        settlement: Settlement,
+        patience: Patience,
+    ) -> Result<(), Error> {
+        match self.settle_within(holder, &settlement, patience).await {
+            Ok(Settled::Accepted) => Ok(()),
+            Ok(Settled::TooLate) => Err(Rejection::LeaseLost.into()),
+            Err(error) => {
+                self.settle_in_background(holder, settlement);
+                Err(error)
+            }
+        }
+    }
+
+    fn settle_in_background(&self, holder: &TaskHolder, settlement: Settlement) {
+        let CallKey { run, index: call, .. } = &holder.lease.key;
+        let Ok(permit) = Arc::clone(&self.runner.parts.background_results).try_acquire_owned() else {
+            tracing::error!(target: "holdpoint", %run, %call, "result dropped: too many results wait for the store");
+            return;
+        };
+        let (queue, holder) = (self.clone(), holder.clone());
+        tokio::spawn(async move {
+            if let Err(error) = queue.settle_within(&holder, &settlement, Patience::for_result()).await {
+                let CallKey { run, index: call, .. } = &holder.lease.key;
+                tracing::error!(target: "holdpoint", %run, %call, code = %error.code(), "result dropped: the store stayed out of reach");
+            }
+            drop(permit);
+        });
+    }
+
+    /// An error means that nothing is known of the result when patience is over.
+    async fn settle_within(
+        &self,
+        holder: &TaskHolder,
+        settlement: &Settlement,
+        mut patience: Patience,
+    ) -> Result<Settled, Error> {
+        loop {
+            let tried = match self.try_settle(&holder.lease, settlement).await {
+                Ok(Settled::TooLate) => {
+                    self.keep_late(LateResult::of(holder, settlement), patience).await?;
+                    return Ok(Settled::TooLate);
+                }
+                tried => tried,
+            };
+            match tried {
+                // Whatever is wrong with the store may pass.
+                Err(Error::Store(error)) => {
                     if !patience.wait().await {
-                        self.keep_late_in_background(holder, settlement);
                         return Err(error.into());
                     }
                 }
+                tried => return tried,
             }
-        };
-        if state == LeaseState::Held {
-            return Ok(());
         }
-        match self.ended(&holder.lease).await? {
-            Some(TaskEnd::Completed(known)) if known.same_as(&settlement.result) => return Ok(()),
-            Some(TaskEnd::Completed(_) | TaskEnd::Lost) | None => {}
-        }
-        self.keep_late(LateResult::of(holder, settlement), Patience::new()).await;
-        Err(Rejection::LeaseLost.into())
     }
 
-    fn keep_late_in_background(&self, holder: &TaskHolder, settlement: Settlement) {
-        let (queue, late) = (self.clone(), LateResult::of(holder, settlement));
-        tokio::spawn(async move { queue.keep_late(late, Patience::for_result()).await });
+    async fn try_settle(&self, lease: &TaskLease, settlement: &Settlement) -> Result<Settled, Error> {
+        let known = match self.store().deliver(lease, encode_delivery(settlement)).await? {
+            TaskCompletion::Stored => return Ok(Settled::Accepted),
+            TaskCompletion::Present => self.delivered(lease).await?,
+            TaskCompletion::LeaseLost => None,
+        };
+        let known = match known {
+            Some(known) => Some(known),
+            None => match self.ended(lease).await? {
+                Some(TaskEnd::Completed(known)) => Some(known),
+                Some(TaskEnd::Lost) | None => None,
+            },
+        };
+        let is_known = known.is_some_and(|known| known.same_as(&settlement.result));
+        Ok(if is_known { Settled::Accepted } else { Settled::TooLate })
+    }
+
+    /// The result under a lease that the run has not collected.
+    async fn delivered(&self, lease: &TaskLease) -> Result<Option<Arc<ToolResult>>, Error> {
+        let delivered = self.store().delivered(&lease.key.run).await?;
+        let ours = |task: &TaskHead| {
+            task.key == lease.key && matches!(task.state, TaskState::Delivered { fence, .. } if fence == lease.fence)
+        };
+        let Some(DeliveredTask { result, .. }) = delivered.into_iter().find(|delivered| ours(&delivered.task)) else {
+            return Ok(None);
+        };
+        Ok(Some(decode_delivery(&result)?.result))
     }
 
     /// How the run recorded the end of a lease, if it did. A try whose outcome was unknown may have succeeded, and the run may
@@ -172,25 +241,32 @@ impl Queue {
         }))
     }
 
-    /// Attaches a late result to the question about its call. Waits while the run is driven or the store is out of reach.
-    pub(crate) async fn keep_late(&self, late: LateResult, mut patience: Patience) {
+    /// Attaches a late result to the question about its call, if there is one. Waits while the run is driven or the store is
+    /// out of reach. An error means that neither had ended when patience was over.
+    pub(crate) async fn keep_late(&self, late: LateResult, mut patience: Patience) -> Result<(), Error> {
         let LateResult { key, attempt, worker, result } = late;
         let CallKey { run, turn, index: call } = key;
         let input = Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result }));
         let finding = QueueFinding { run: run.clone(), input, guards: Guards::none(), then: Then::Leave };
         loop {
-            let waits = match self.tell(finding.clone()).await {
+            let error = match self.tell(finding.clone()).await {
                 Ok(()) => {
                     tracing::info!(target: "holdpoint", %run, %call, "late result kept as evidence");
-                    return;
+                    return Ok(());
                 }
-                Err(Error::Store(_)) => true,
-                Err(Error::Rejected(Rejection::LeaseLost)) => self.is_driven(&run).await,
-                Err(_) => false,
+                Err(error) => error,
             };
-            if !waits || !patience.wait().await {
+            let waits = match &error {
+                Error::Store(_) => true,
+                Error::Rejected(Rejection::LeaseLost) => self.is_driven(&run).await,
+                _ => false,
+            };
+            if !waits {
                 tracing::warn!(target: "holdpoint", %run, %call, "late result dropped: the call has no open question");
-                return;
+                return Ok(());
+            }
+            if !patience.wait().await {
+                return Err(error);
             }
         }
     }
@@ -208,15 +284,18 @@ impl Queue {
     /// `lease_lost` when the lease is not the current one.
     pub async fn fail(&self, lease: &TaskLease, fault: WorkerFault) -> Result<(), Error> {
         let task = self.store().task(&lease.key).await?;
-        let held = task.filter(|task| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence));
-        let Some(task) = held else {
+        let held = |task: &&TaskHead| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence);
+        let Some(task) = task.as_ref().filter(held) else {
             // The same report again, whose acknowledgement was lost.
-            let known = fault == WorkerFault::Started && matches!(self.ended(lease).await?, Some(TaskEnd::Lost));
+            let known = match fault {
+                WorkerFault::Started => matches!(self.ended(lease).await?, Some(TaskEnd::Lost)),
+                WorkerFault::NotStarted => matches!(task, Some(TaskHead { state: TaskState::Waiting { .. }, .. })),
+            };
             return if known { Ok(()) } else { Err(Rejection::LeaseLost.into()) };
         };
         match fault {
             WorkerFault::NotStarted => self.release(lease, Release::Unstarted).await,
-            WorkerFault::Started => self.lost(&task, LossCause::WorkerFailed, Then::Leave).await,
+            WorkerFault::Started => self.lost(task, LossCause::WorkerFailed, Then::Leave).await,
         }
     }
 
@@ -235,6 +314,9 @@ impl Queue {
             LossCause::LeaseLapsed => (TaskGuard::Lapsed(fence), true),
             LossCause::WorkerFailed | LossCause::OutOfAttempts => (TaskGuard::Leased(fence), false),
         };
+        if lapsed {
+            end_orphans().await;
+        }
         let past = task.deadline.is_some_and(|deadline| deadline <= self.store().now());
         let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
             AfterLoss::Retry { delay_ms } if !past => {

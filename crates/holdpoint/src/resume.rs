@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_codec::{Context, RememberRequest, result_from_short};
-use holdpoint_core::{Actor, BatchId, CallId, Code, ContinuationId, Digest, Missing, Rejection, RunId, ToolResult};
+use holdpoint_core::{
+    Actor, BatchId, CallId, CallKey, Code, ContinuationId, Digest, Missing, Rejection, RunId, ToolResult,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -422,6 +424,29 @@ impl Retry {
 impl From<&RunId> for Retry {
     fn from(run: &RunId) -> Self {
         Self { run: run.clone(), request: None }
+    }
+}
+
+/// A task that was given up and is to be done again.
+#[derive(Clone, Debug)]
+pub struct Requeue {
+    pub(crate) key: CallKey,
+    pub(crate) digest: Digest,
+    pub(crate) actor: Actor,
+    pub(crate) request: Option<Arc<str>>,
+}
+
+impl Requeue {
+    /// This person says that the call did not happen. The digest is that of the question that they saw.
+    pub fn new(key: CallKey, digest: Digest, actor: Actor) -> Self {
+        Self { key, digest, actor, request: None }
+    }
+
+    /// Names the request that asks for it, as [`Decisions::requested_by`] does.
+    #[must_use]
+    pub fn requested_by(mut self, request: impl Into<Arc<str>>) -> Self {
+        self.request = Some(request.into());
+        self
     }
 }
 

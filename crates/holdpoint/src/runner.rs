@@ -119,7 +119,9 @@ impl Runner {
         self.open_stream(Opening::retry(run))
     }
 
-    /// Takes over a run whose process died, and goes on from what is owed. A run that nobody holds stays as it is.
+    /// Takes over a run whose process is known to be dead, and goes on from what is owed. A run that nobody holds stays as it
+    /// is. No lease is looked at: a process that still drives the run loses it, and a call that it runs is in doubt. Where
+    /// processes come and go, a [`crate::Keeper`] takes runs over, once their leases have lapsed.
     ///
     /// # Errors
     /// When the store does not know it.

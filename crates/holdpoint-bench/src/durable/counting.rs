@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId, Status};
 use holdpoint_store::{
-    Agents, CommitError, LeaseRequest, LeaseState, LeasedTask, Record, Store, StoreError, StoreLayer, TaskLease,
+    Agents, CommitError, LeaseRequest, LeasedTask, Record, Store, StoreError, StoreLayer, TaskCompletion, TaskLease,
     Transition,
 };
 use tokio::sync::Notify;
@@ -117,7 +117,7 @@ impl StoreLayer for Counting {
         self.inner.lease(request).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         one_more(&self.counts.deliveries);
         self.inner.deliver(lease, result).await
     }

@@ -142,10 +142,19 @@ async fn a_repeat_learns_the_outcome_of_a_request_whose_server_died() {
     let of = |run: &Value, what: &str| format!("/v1/runs/{}/{what}?wait_ms=20000", run["id"].as_str().unwrap());
     let results =
         json!({"continuation_id": deferred["continuation_id"], "results": [{"call_id": "tc_1", "text": "x"}]});
+    let given_up = first.run_as(ADMIN, "use remote {}").await;
+    let leased = first.post_as(ADMIN, "/v1/tasks/lease", json!({"max": 9})).await.expect(StatusCode::OK);
+    let tasks = leased["tasks"].as_array().unwrap();
+    let task = tasks.iter().find(|task| task["id"].as_str().unwrap().starts_with(given_up["id"].as_str().unwrap()));
+    let path = format!("/v1/tasks/{}", task.unwrap()["id"].as_str().unwrap());
+    let lost = json!({"lease": task.unwrap()["lease"], "started": true});
+    first.post_as(ADMIN, &format!("{path}/fail"), lost).await.expect(StatusCode::NO_CONTENT);
+    let dead = first.get_as(ADMIN, "/v1/tasks?state=dead").await.expect(StatusCode::OK);
     let requests = [
         (of(&paused, "answers"), allow(&paused)),
         (of(&deferred, "results"), results),
         (of(&failed, "retry"), json!({})),
+        (format!("{path}/requeue"), json!({"digest": dead["tasks"][0]["digest"]})),
     ];
     for (path, body) in &requests {
         let done = send(&first, (ADMIN, "k"), path, body).await.expect(StatusCode::OK);

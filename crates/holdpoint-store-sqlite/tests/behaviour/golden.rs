@@ -15,8 +15,8 @@ use holdpoint_store::audit::verify;
 use holdpoint_store::{
     CommitError, Fence, GrantOpening, Hold, LeaseState, ManualClock, OwnerId, PruneRequest, QuestionChange,
     QuestionFilter, QuestionKind, QuestionOpening, QuestionSeq, Reservation, Reserved, ResponseKey, RunFilter, Scope,
-    SealedRun, SessionFilter, SessionUse, Store, TaskChange, TaskFilter, TaskGuard, TaskLease, TaskState, WorkerSeen,
-    first_link, next_link,
+    SealedRun, SessionFilter, SessionUse, Store, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskLease,
+    TaskState, WorkerSeen, first_link, next_link,
 };
 use holdpoint_store_sqlite::{Migrate, Options, SCHEMA_VERSION, SqliteStore};
 use sqlx::{Connection, Executor};
@@ -225,7 +225,7 @@ async fn read_tasks(store: &SqliteStore) {
 
 async fn go_on(store: &SqliteStore) {
     let lease = TaskLease { key: call(1), fence: Fence(1) };
-    assert_eq!(store.deliver(&lease, b"done".to_vec()).await.unwrap(), LeaseState::Held);
+    assert_eq!(store.deliver(&lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
     let leased = store.lease(&lease_request(9)).await.unwrap();
     assert_eq!((leased.len(), &leased[0].body[..]), (1, &b"left"[..]));
     assert!(leased[0].lease.fence > Fence(1));

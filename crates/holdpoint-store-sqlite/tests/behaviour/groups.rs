@@ -7,9 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{lease_request, open, opening, step, stranger};
+use common::{lease_request, open, open_with_clock, opening, step, stranger};
 use holdpoint_core::{CallIndex, Revision, RunId, Status, Turn};
-use holdpoint_store::{CommitError, Hold, LeaseState, OwnerId, Store, TaskChange, TaskFilter, TaskGuard, Topic};
+use holdpoint_store::{
+    CommitError, Hold, LeaseState, ManualClock, OwnerId, Store, TaskChange, TaskCompletion, TaskFilter, TaskGuard,
+    Topic,
+};
 use sqlx::{Executor, SqliteConnection};
 use tokio::time::timeout;
 
@@ -80,7 +83,8 @@ async fn commits_of_one_run_in_one_group_follow_each_other() {
 async fn who_leases_sees_what_the_group_opened_and_gave_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let store = open(&path).await;
+    // What is given back at a moment is there at that moment: time stands still, so that all agree on it.
+    let store = open_with_clock(&path, Arc::new(ManualClock::default())).await;
     let run = RunId::new("run");
     let mut opened = step(&[b"1"], Status::AwaitingToolResults);
     opened.tasks = (0..4).map(|index| opening(index, b"body")).collect();
@@ -109,7 +113,7 @@ async fn who_leases_sees_what_the_group_opened_and_gave_back() {
         unlock,
     );
     assert_eq!(heard.unwrap(), [LeaseState::Held; 2]);
-    assert_eq!((delivered.unwrap(), again.unwrap()), (LeaseState::Held, LeaseState::Held));
+    assert_eq!((delivered.unwrap(), again.unwrap()), (TaskCompletion::Stored, TaskCompletion::Present));
     assert_eq!((released.unwrap(), closed.unwrap()), (LeaseState::Held, Revision(2)));
     let (one, two) = (one.unwrap(), two.unwrap());
     let mut leased: Vec<_> = one.iter().chain(&two).map(|task| task.lease.key.index.0).collect();

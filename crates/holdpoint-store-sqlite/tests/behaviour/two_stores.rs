@@ -8,9 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{create, lease_request, open, opening, step};
-use holdpoint_core::{Revision, RunId, Status};
-use holdpoint_store::{ClaimRequest, CommitError, Hold, LeaseState, OwnerId, Store, Topic};
+use common::{create, lease_request, open, open_with_clock, opening, step};
+use holdpoint_core::{CallIndex, Revision, RunId, Status, Timestamp, Turn};
+use holdpoint_store::{
+    ClaimRequest, Clock, CommitError, Hold, LeaseState, OwnerId, Release, Store, TaskChange, TaskCompletion, TaskGuard,
+    Topic,
+};
 use holdpoint_store_sqlite::SqliteStore;
 use tokio::time::timeout;
 
@@ -88,7 +91,7 @@ async fn racing_leases_and_claims_give_each_thing_once() {
                     return (tasks, runs);
                 }
                 for task in leased {
-                    assert_eq!(store.deliver(&task.lease, b"done".to_vec()).await.unwrap(), LeaseState::Held);
+                    assert_eq!(store.deliver(&task.lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
                     tasks.push(task.lease);
                 }
                 runs.extend(claimed);
@@ -132,4 +135,51 @@ async fn who_waits_hears_of_what_another_process_wrote() {
     let waiter = tokio::spawn(async move { waiting.changed(&watched, Revision(2)).await });
     stores[1].commit(&run, Revision(2), step(&[b"more"], Status::Finished)).await.unwrap();
     assert_eq!(timeout(PATIENCE, waiter).await.unwrap().unwrap().unwrap(), Revision(3));
+}
+
+/// The clock of a process that was there before the machine's clock was set back: it is ahead, and knows it.
+struct Ahead {
+    by_ms: u64,
+}
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        self.lapse_moment().plus_ms(self.by_ms)
+    }
+
+    fn lapse_moment(&self) -> Timestamp {
+        Timestamp(1_800_000_000_000_000)
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_is_ahead_of_another_leaves_its_leases_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let ahead = open_with_clock(&path, Arc::new(Ahead { by_ms: 3_600_000 })).await;
+    let behind = open_with_clock(&path, Arc::new(Ahead { by_ms: 0 })).await;
+    let hold = |store: &str| Hold { owner: OwnerId::new(store), lease_ms: 30_000 };
+    let mut held = step(&[b"held"], Status::Running);
+    held.hold = Some(hold("behind"));
+    let run = RunId::new("held");
+    behind.commit(&run, Revision(0), held).await.unwrap();
+    let mut opened = step(&[b"opened"], Status::AwaitingToolResults);
+    opened.tasks = vec![opening(0, b"body")];
+    let waiting = RunId::new("waiting");
+    behind.commit(&waiting, Revision(0), opened).await.unwrap();
+    let leased = behind.lease(&lease_request(1)).await.unwrap().remove(0);
+
+    let agents = vec!["support".into()];
+    let claim = ClaimRequest { hold: hold("ahead"), agents: agents.clone(), limit: 9 };
+    assert_eq!(ahead.claim(&claim).await.unwrap(), [], "the run is held");
+    assert_eq!(ahead.lapsed(&agents, 9).await.unwrap(), [], "the task is leased");
+    let given_back = ahead.release(&leased.lease, Release::Lapsed { delay_ms: 0 }).await.unwrap();
+    assert_eq!(given_back, LeaseState::Lost, "the task is leased");
+    let mut closed = step(&[b"closed"], Status::Running);
+    let guard = TaskGuard::Lapsed(leased.lease.fence);
+    closed.tasks = vec![TaskChange::Close { turn: Turn(1), index: CallIndex(0), guard }];
+    let closed = ahead.commit(&waiting, Revision(1), closed).await;
+    assert!(matches!(closed, Err(CommitError::LeaseLost)), "{closed:?}");
+    assert_eq!(behind.renew(&run, &hold("behind")).await.unwrap(), LeaseState::Held);
+    assert_eq!(behind.deliver(&leased.lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
 }

@@ -7,7 +7,7 @@ use holdpoint_core::{Attempt, CallIndex, CallKey, Repeat, Revision, RunId, Statu
 use super::{Checked, expect, must};
 use crate::{
     Clock, CommitError, Fence, HeadUpdate, LeaseRequest, LeaseState, LeasedTask, ManualClock, Store, TaskChange,
-    TaskGuard, TaskHead, TaskLease, TaskOpening, TaskState, Transition,
+    TaskCompletion, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskState, Transition,
 };
 
 /// How long the leases of the rules last.
@@ -81,7 +81,7 @@ impl Desk {
         Ok(*state)
     }
 
-    pub(super) async fn deliver(&self, lease: &TaskLease, result: &[u8]) -> Result<LeaseState, String> {
+    pub(super) async fn deliver(&self, lease: &TaskLease, result: &[u8]) -> Result<TaskCompletion, String> {
         must("deliver", self.store.deliver(lease, result.to_vec()).await)
     }
 
@@ -158,6 +158,10 @@ pub(super) fn indexes(leased: &[LeasedTask]) -> Vec<u32> {
 }
 
 /// A lease must be answered so.
+pub(super) fn expect_completion(doing: &str, completion: TaskCompletion, wanted: TaskCompletion) -> Checked {
+    expect(completion == wanted, || format!("{doing} gave {completion:?}, not {wanted:?}"))
+}
+
 pub(super) fn expect_state(doing: &str, state: LeaseState, wanted: LeaseState) -> Checked {
     expect(state == wanted, || format!("{doing} gave {state:?}, not {wanted:?}"))
 }

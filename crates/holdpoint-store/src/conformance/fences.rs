@@ -2,10 +2,10 @@
 
 use holdpoint_core::Attempt;
 
-use super::desk::{Desk, LEASE_MS, closes, expect_state, indexes, key, lease_of, opens, task};
+use super::desk::{Desk, LEASE_MS, closes, expect_completion, expect_state, indexes, key, lease_of, opens, task};
 use super::{Checked, Fixture, expect, must};
 use crate::LeaseState::{Held, Lost};
-use crate::{CommitError, LeaseState, Release, TaskGuard, TaskLease, TaskState};
+use crate::{CommitError, LeaseState, Release, TaskCompletion, TaskGuard, TaskLease, TaskState};
 
 const RETRY_MS: u64 = 5_000;
 
@@ -82,7 +82,7 @@ pub async fn a_lapsed_lease_can_be_held_again(Fixture { store, clock, .. }: Fixt
     let lapsed = desk.lapsed(&[""], 10).await?;
     expect(lapsed.is_empty(), || "a lease that is held again is still lapsed".to_owned())?;
     desk.let_leases_lapse();
-    expect_state("a late result", desk.deliver(&leased.lease, b"done").await?, Held)
+    expect_completion("a late result", desk.deliver(&leased.lease, b"done").await?, TaskCompletion::Stored)
 }
 
 /// A task that was given back unstarted is there at once, and its attempt does not count.
@@ -125,7 +125,7 @@ async fn expect_old_is_lost(desk: &Desk, old: &TaskLease, current: &TaskLease) -
     let before = desk.task(&old.key).await?;
     desk.clock.advance_ms(1);
     expect_state("an old heartbeat", desk.heartbeat(old).await?, Lost)?;
-    expect_state("an old result", desk.deliver(old, b"old").await?, Lost)?;
+    expect_completion("an old result", desk.deliver(old, b"old").await?, TaskCompletion::LeaseLost)?;
     for how in [Release::Unstarted, Release::Retry { delay_ms: 0 }] {
         let state: LeaseState = must("release", desk.store.release(old, how).await)?;
         expect_state("giving back an old lease", state, Lost)?;
@@ -145,7 +145,7 @@ pub async fn an_old_lease_changes_nothing(Fixture { store, clock, .. }: Fixture)
     must("release", desk.store.release(&old, Release::Retry { delay_ms: 0 }).await)?;
     let waiting = desk.task(&old.key).await?;
     expect_state("a heartbeat of a task given back", desk.heartbeat(&old).await?, Lost)?;
-    expect_state("a result of a task given back", desk.deliver(&old, b"old").await?, Lost)?;
+    expect_completion("a result of a task given back", desk.deliver(&old, b"old").await?, TaskCompletion::LeaseLost)?;
     let after = desk.task(&old.key).await?;
     expect(waiting == after, || format!("a lease that was given back changed {waiting:?} to {after:?}"))?;
     let current = desk.lease_one("mail").await?.lease;
@@ -175,7 +175,11 @@ pub async fn a_reopened_task_has_new_fences(Fixture { store, clock, .. }: Fixtur
         must("opening again", desk.store.commit(&run, crate::conformance::at(at), desk.step(changes)).await)?;
         for lease in &old {
             expect_state("an older opening's heartbeat", desk.heartbeat(lease).await?, Lost)?;
-            expect_state("an older opening's result", desk.deliver(lease, b"old").await?, Lost)?;
+            expect_completion(
+                "an older opening's result",
+                desk.deliver(lease, b"old").await?,
+                TaskCompletion::LeaseLost,
+            )?;
         }
         let leased = desk.lease_one("mail").await?;
         expect(leased.task.attempts == Attempt(1), || format!("opened again, it is {:?}", leased.task))?;

@@ -2,11 +2,12 @@
 
 use holdpoint_core::{CallIndex, Revision, RunId, Status, Turn};
 
-use super::desk::{Desk, LEASE_MS, agents_named, closes, expect_state, key, opens, task};
+use super::desk::{Desk, LEASE_MS, agents_named, closes, expect_completion, expect_state, key, opens, task};
 use super::{Checked, Fixture, expect, must};
 use crate::LeaseState::Lost;
 use crate::{
-    ClaimRequest, CommitError, Fence, Hold, LeaseState, OwnerId, Release, TaskChange, TaskGuard, TaskHead, Transition,
+    ClaimRequest, CommitError, Fence, Hold, LeaseState, OwnerId, Release, TaskChange, TaskCompletion, TaskGuard,
+    TaskHead, Transition,
 };
 
 /// Everything that a transition could have changed, as text.
@@ -229,7 +230,7 @@ async fn in_state(desk: &Desk, state: &str, tool: &str) -> Result<Fence, String>
     match state {
         "prolonged" => expect_state("a heartbeat of a lapsed lease", desk.heartbeat(&lease).await?, LeaseState::Held)?,
         "delivered" | "delivered_late" => {
-            expect_state("a result", desk.deliver(&lease, b"done").await?, LeaseState::Held)?;
+            expect_completion("a result", desk.deliver(&lease, b"done").await?, TaskCompletion::Stored)?;
         }
         _ => {}
     }

@@ -2,10 +2,9 @@
 
 use holdpoint_core::{Attempt, Revision, RunId, Status};
 
-use super::desk::{Desk, closes, expect_state, key, task};
+use super::desk::{Desk, closes, expect_completion, key, task};
 use super::{Checked, Fixture, expect, must};
-use crate::LeaseState::Held;
-use crate::{CommitError, Fence, HeadUpdate, Release, TaskGuard, TaskLease, TaskState};
+use crate::{CommitError, Fence, HeadUpdate, Release, TaskCompletion, TaskGuard, TaskLease, TaskState};
 
 /// A result stays with its task, with who had it since when, until the run takes it; the first delivered comes first.
 pub async fn results_wait_in_the_order_of_their_arrival(Fixture { store, clock, .. }: Fixture) -> Checked {
@@ -17,7 +16,7 @@ pub async fn results_wait_in_the_order_of_their_arrival(Fixture { store, clock, 
         let lease = lease_at(&leased, index)?;
         desk.clock.advance_ms(10);
         let state = desk.deliver(lease, format!("result {index}").as_bytes()).await?;
-        expect_state("delivering", state, Held)?;
+        expect_completion("delivering", state, TaskCompletion::Stored)?;
     }
     let results = must("delivered", desk.store.delivered(&run).await)?;
     let seen: Vec<u32> = results.iter().map(|result| result.task.key.index.0).collect();
@@ -42,10 +41,10 @@ pub async fn delivering_twice_is_delivering_once(Fixture { store, clock, .. }: F
     let desk = Desk { store, clock };
     let run = desk.open("twice", vec![task(0, "mail")]).await?;
     let lease = desk.lease_one("mail").await?.lease;
-    expect_state("delivering", desk.deliver(&lease, b"first").await?, Held)?;
+    expect_completion("delivering", desk.deliver(&lease, b"first").await?, TaskCompletion::Stored)?;
     let before = desk.task(&lease.key).await?;
     desk.clock.advance_ms(10);
-    expect_state("delivering again", desk.deliver(&lease, b"second").await?, Held)?;
+    expect_completion("delivering again", desk.deliver(&lease, b"second").await?, TaskCompletion::Present)?;
     let results = must("delivered", desk.store.delivered(&run).await)?;
     let first = results.len() == 1 && results.iter().all(|result| *result.result == *b"first");
     expect(first, || format!("after two deliveries there are {} results", results.len()))?;

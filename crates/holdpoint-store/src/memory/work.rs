@@ -9,7 +9,7 @@ use super::queue::{CallPlace, Task, TaskNo};
 use super::table::Table;
 use crate::{
     Agents, Cursor, DeliveredTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LeaseRequest, LeaseState, LeasedTask, Release,
-    StoreError, TaskFilter, TaskHead, TaskLease, TaskPage, TaskState,
+    StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, TaskState,
 };
 
 impl Table {
@@ -52,16 +52,18 @@ impl Table {
     }
 
     /// Delivering again under the same lease is what somebody does who did not hear the answer: the first result stays.
-    pub(super) fn deliver(&mut self, lease: &TaskLease, result: Vec<u8>) -> LeaseState {
-        let Some(number) = self.leased_task(lease) else { return LeaseState::Lost };
+    pub(super) fn deliver(&mut self, lease: &TaskLease, result: Vec<u8>) -> TaskCompletion {
+        let Some(number) = self.leased_task(lease) else { return TaskCompletion::LeaseLost };
         let delivery = self.queue.next_delivery();
+        let mut completion = TaskCompletion::Present;
         self.queue.change(number, |task| {
             if let TaskState::Leased { worker, fence, since, .. } = &task.head.state {
                 task.head.state = TaskState::Delivered { worker: Arc::clone(worker), fence: *fence, since: *since };
                 task.result = Some((delivery, result.into()));
+                completion = TaskCompletion::Stored;
             }
         });
-        LeaseState::Held
+        completion
     }
 
     pub(super) fn release(&mut self, lease: &TaskLease, how: Release, now: Timestamp) -> LeaseState {

@@ -64,17 +64,39 @@ impl Driver {
         let started = Instant::now();
         let (reports, mut inbox) = mpsc::unbounded_channel();
         let mut executor = self.executor(&calls, reports)?;
+        let outcome = self.run_wave(&calls, &mut executor, &mut inbox).await;
+        self.meter.tools += started.elapsed();
+        // What ended while this process lost the run is evidence for whoever is asked about it.
+        while let Ok(report) = inbox.try_recv() {
+            if let Report::End { call, attempt, settlement } = report {
+                self.note_unsaved(call, attempt, &settlement);
+            }
+        }
+        match &outcome {
+            // As if the process had died.
+            Ok(_) | Err(Interrupted::Failed(Error::FailpointReached)) => {}
+            Err(_) => self.keep_results(),
+        }
+        outcome
+    }
+
+    async fn run_wave(
+        &mut self,
+        calls: &[CallIndex],
+        mut executor: &mut BoxFuture<'static, ()>,
+        inbox: &mut mpsc::UnboundedReceiver<Report>,
+    ) -> Result<Cancelled, Interrupted> {
         let mut wave = Wave::default();
         // The first poll makes the executor start what it can, so that the intents share the commit of the reply.
         let mut ended = (&mut executor).now_or_never().is_some();
-        let cancelled = loop {
+        loop {
             while let Ok(report) = inbox.try_recv() {
                 self.take(report, &mut wave)?;
             }
             if ended {
                 self.conductor.executor_ended();
-                self.settle_left(&calls, &wave)?;
-                break Cancelled::No;
+                self.settle_left(calls, &wave)?;
+                return Ok(Cancelled::No);
             }
             match self.conductor.next() {
                 Step::Commit => self.commit().await?,
@@ -86,15 +108,15 @@ impl Driver {
                 }
                 Step::Wait => tokio::select! {
                     biased;
-                    () = self.live.token().cancelled() => break Cancelled::Yes,
+                    () = self.live.token().cancelled() => return Ok(Cancelled::Yes),
                     // An executor may let go of its batch before it ends.
                     Some(report) = inbox.recv() => self.take(report, &mut wave)?,
                     () = &mut executor => ended = true,
-                    () = self.lost() => break Cancelled::Yes,
+                    () = self.lost() => return Ok(Cancelled::Yes),
                     // What waits in its hooks has not started, and does not start here any more.
-                    () = self.parts.stopping.on(), if !self.runs_any(&calls) => {
+                    () = self.parts.stopping.on(), if !self.runs_any(calls) => {
                         self.conductor.executor_ended();
-                        break Cancelled::No;
+                        return Ok(Cancelled::No);
                     }
                 },
                 // Somebody cancelled the run, and the commit saw it: the main loop does the rest.
@@ -102,11 +124,9 @@ impl Driver {
                 | Step::Authorize { .. }
                 | Step::Execute { .. }
                 | Step::Pause { .. }
-                | Step::Finish { .. } => break Cancelled::No,
+                | Step::Finish { .. } => return Ok(Cancelled::No),
             }
-        };
-        self.meter.tools += started.elapsed();
-        Ok(cancelled)
+        }
     }
 
     fn executor(

@@ -252,7 +252,10 @@ impl Driver {
         let runner = Runner { parts: Arc::clone(&self.parts) };
         tokio::spawn(async move {
             for late in results {
-                runner.queue().keep_late(late, Patience::for_result()).await;
+                let call = late.key.index;
+                if let Err(error) = runner.queue().keep_late(late, Patience::for_result()).await {
+                    tracing::error!(target: "holdpoint", %call, code = %error.code(), "late result dropped");
+                }
             }
         });
     }

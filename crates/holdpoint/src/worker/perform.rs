@@ -7,7 +7,7 @@ use std::time::Duration;
 use holdpoint_codec::receipt::{ReceiptClaim, ReceiptKeys, ReceiptProblem};
 use holdpoint_codec::tasks::{StoredTask, decode_task};
 use holdpoint_core::{
-    CallKey, ClockReading, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts, ToolResult,
+    Attempt, CallKey, ClockReading, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts, ToolResult,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_store::{LeasedTask, TaskLease, TaskState};
@@ -22,6 +22,8 @@ use super::{Bench, Ended, HeldTask};
 use crate::driver::{has_changed, load_run, run_facts, unfit_arguments};
 use crate::failpoint::Failpoint;
 use crate::lease::{Lease, NotStarted, TaskHold, start_attempt};
+use crate::opening::end_orphans;
+use crate::patience::Patience;
 use crate::queue::{TaskHolder, WorkerFault};
 use crate::{Error, Runner, spans};
 
@@ -83,7 +85,8 @@ impl Bench {
         let queue = runner.queue();
         let given_back = matches!(done, Done::Failed(WorkerFault::NotStarted));
         let ended = match done {
-            Done::Settled(settlement) => queue.settle(&holder, settlement).await,
+            // The lease is renewed meanwhile, so that nobody does the task again while its result waits for the store.
+            Done::Settled(settlement) => queue.settle(&holder, settlement, Patience::for_result()).await,
             Done::Revoked(decision) => queue.revoke(&leased, decision).await,
             Done::Changed(changed) => queue.changed(&leased, *changed).await,
             Done::Failed(fault) => queue.fail(&leased.lease, fault).await,
@@ -111,7 +114,7 @@ impl Runner {
         let queue = self.queue();
         let TaskState::Leased { worker, .. } = &leased.task.state else { return Ok(None) };
         let Ok(stored) = decode_task(&leased.body) else {
-            queue.settle(&TaskHolder::of(&leased, worker), unreadable()).await?;
+            queue.settle(&TaskHolder::of(&leased, worker), unreadable(), Patience::new()).await?;
             return Ok(None);
         };
         let assignment = Assignment { runner: self, leased: &leased, stored };
@@ -187,6 +190,10 @@ impl Assignment<'_> {
                 tracing::warn!(target: "holdpoint", run = %self.leased.lease.key.run, code = %error.code(), "policy cannot be asked");
                 return Done::Failed(WorkerFault::NotStarted);
             }
+        }
+        // The worker that had it before may have died on this machine, and left its program running.
+        if self.leased.task.attempts > Attempt(1) && registered.facts().is_program() {
+            end_orphans().await;
         }
         let started = AtomicBool::new(false);
         let span = spans::tool_execute(

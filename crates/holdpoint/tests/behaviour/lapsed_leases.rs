@@ -13,11 +13,14 @@ use holdpoint::store::{
     Agents, Clock, LeaseRequest, LeasedTask, ManualClock, ManualLeaseClock, MemoryStore, OverlongLease, Store,
     StoreError, StoreLayer, TaskHead, TaskState,
 };
+use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{
     Agent, AgentBuilder, Code, Decisions, Failpoint, Keeper, Results, RunId, RunRequest, RunResult, Status, TaskHolder,
     ToolResult, Worker,
 };
 use holdpoint_core::{ClockReading, ToolName};
+use serde_json::json;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -364,7 +367,7 @@ async fn a_result_that_comes_after_the_doubt_is_evidence_and_not_acknowledged() 
 async fn a_dead_process_keeps_its_run_no_longer_than_a_lease_after_the_clock_was_set_back() {
     let world = World::new();
     let agent = world.suspended();
-    let reached = Arc::new(tokio::sync::Notify::new());
+    let reached = Arc::new(Notify::new());
     let here = Arc::clone(&reached);
     agent.runner().at_failpoints(Arc::new(move |_| {
         here.notify_one();
@@ -476,4 +479,119 @@ async fn results_survive_a_store_that_is_read_only_for_a_moment() {
     keep_until_settled(&agent).await;
     let done = agent.runner().result(&run_id()).await.unwrap();
     assert_eq!((done.status(), done.records()[0].progress.as_str()), (Status::Finished, "succeeded"));
+}
+
+/// A process that was suspended between its claim and its takeover leaves the run to the process that claimed it since.
+#[tokio::test]
+async fn a_run_that_another_process_claimed_since_is_not_taken_over() {
+    let world = World::new();
+    let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let waiting = {
+        let (started, go, effects) = (Arc::clone(&started), Arc::clone(&go), world.effects.clone());
+        raw_tool("pay", "Pays when it is let go", json!({"type": "object"}), move |_: ToolCall| {
+            let (started, go) = (Arc::clone(&started), Arc::clone(&go));
+            effects.add();
+            async move {
+                started.notify_one();
+                go.notified().await;
+                "paid"
+            }
+        })
+    };
+    let build = |store: Arc<dyn Store>| {
+        let builder = Agent::builder().shared_model(Arc::new(world.model.clone())).policy(by_name()).lease(LEASE);
+        builder.tool(waiting.clone()).store(store).build().unwrap()
+    };
+    let (dead, other) = (build(Arc::clone(&world.inner)), build(Arc::clone(&world.inner)));
+    dead.runner().arm(Failpoint::AfterIntent);
+    dead.chat(request()).await.unwrap_err();
+    world.clock.advance_ms(LONG_MS);
+
+    let driven = other.clone();
+    let (stand_still, is_driven) = (world.stand_still(), Arc::new(Notify::new()));
+    let heard = Arc::clone(&is_driven);
+    let happens = async move {
+        stand_still(40_000, 40_000);
+        let stop = CancellationToken::new();
+        let keeper = tokio::spawn(Keeper::new(driven.runner()).poll(Duration::from_millis(10)).run(stop.clone()));
+        let is_asked = |result: &RunResult| result.status() == Status::AwaitingToolConfirmation;
+        let asked = until(&driven, &run_id(), is_asked).await;
+        stop.cancel();
+        keeper.await.unwrap();
+        tokio::spawn(async move { driven.resume(&asked, Decisions::new().allow("c").by("ana")).await });
+        started.notified().await;
+        heard.notify_one();
+    };
+    world.store.once((At::AfterClaim, 0), happens, Then::Answer);
+    let late = build(Arc::clone(&world.store) as Arc<dyn Store>);
+    let stop = CancellationToken::new();
+    let keeper = tokio::spawn(Keeper::new(late.runner()).poll(Duration::from_millis(10)).run(stop.clone()));
+    is_driven.notified().await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    stop.cancel();
+    keeper.await.unwrap();
+    let now = other.runner().result(&run_id()).await.unwrap();
+    assert_eq!(now.status(), Status::Running, "the call still runs, and nobody is asked about it");
+    go.notify_one();
+    let done = until(&other, &run_id(), |result: &RunResult| result.status() == Status::Finished).await;
+    assert_eq!((done.records()[0].progress.as_str(), world.effects.count()), ("succeeded", 1));
+}
+
+/// More tries than anybody waits for, each of which fails.
+const OUTAGE_TRIES: usize = 24;
+
+fn cut_off(world: &World) {
+    for _ in 0..OUTAGE_TRIES {
+        world.store.once((At::BeforeDeliver, 0), async {}, Then::LoseAnswer);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_keeps_its_task_and_its_result_while_the_store_is_out_of_reach() {
+    let world = World::new();
+    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    agent.chat(request()).await.unwrap();
+    cut_off(&world);
+    let stop = CancellationToken::new();
+    let worker = Worker::new(agent.runner()).lease(Duration::from_secs(600)).run(stop.clone());
+    let worker = tokio::spawn(worker);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    keep_until_settled(&agent).await;
+    stop.cancel();
+    worker.await.unwrap().unwrap();
+    let done = agent.runner().result(&run_id()).await.unwrap();
+    assert_eq!((done.status(), done.records()[0].progress.as_str()), (Status::Finished, "succeeded"));
+    assert_eq!(world.effects.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_delivered_in_the_background_after_its_worker_was_told_to_try_again() {
+    let world = World::new();
+    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    agent.chat(request()).await.unwrap();
+    let holder = TaskHolder::of(&lease(&*world.inner, 600_000).await, &Arc::from("hand"));
+    cut_off(&world);
+    let told = agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap_err();
+    assert_eq!(told.code(), Code::StoreUnavailable);
+    keep_until_settled(&agent).await;
+    let done = agent.runner().result(&run_id()).await.unwrap();
+    assert_eq!((done.status(), done.records()[0].progress.as_str()), (Status::Finished, "succeeded"));
+    assert!(done.messages().iter().any(|message| message.text() == "paid"));
+}
+
+#[tokio::test]
+async fn a_second_result_under_one_lease_is_accepted_only_if_it_is_the_first() {
+    let world = World::new();
+    let agent = world.deferring(Arc::clone(&world.inner));
+    agent.chat(request()).await.unwrap();
+    let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
+    let queue = agent.runner().queue();
+    for collected in [false, true] {
+        queue.complete(&holder, ToolResult::success("paid")).await.unwrap();
+        let other = queue.complete(&holder, ToolResult::success("not paid")).await.unwrap_err();
+        assert_eq!(other.code(), Code::LeaseLost, "collected: {collected}");
+        keep_until_settled(&agent).await;
+    }
+    let done = agent.runner().result(&run_id()).await.unwrap();
+    assert!(done.messages().iter().any(|message| message.text() == "paid"));
 }

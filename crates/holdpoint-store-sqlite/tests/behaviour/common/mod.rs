@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{Attempt, CallIndex, Repeat, Revision, RunId, Status, Timestamp, ToolName, Turn};
 use holdpoint_store::{
-    CommitError, HeadUpdate, LeaseRequest, Store, StoreError, StoreFault, TaskChange, TaskOpening, Transition,
+    Clock, CommitError, HeadUpdate, LeaseRequest, Store, StoreError, StoreFault, TaskChange, TaskOpening, Transition,
 };
 use holdpoint_store_sqlite::{Options, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -20,6 +20,11 @@ pub(crate) fn url(path: &Path) -> String {
 
 pub(crate) async fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(&url(path)).await.unwrap()
+}
+
+pub(crate) async fn open_with_clock(path: &Path, clock: Arc<dyn Clock>) -> SqliteStore {
+    let options = Options { clock: Some(clock), ..Options::default() };
+    SqliteStore::open_with(&url(path), options).await.unwrap()
 }
 
 /// Opens what must not open, and says why it did not.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use holdpoint::RunId;
 use holdpoint::store::{
-    CommitError, LeaseRequest, LeaseState, LeasedTask, Store, StoreError, StoreFault, StoreLayer, TaskLease, Transition,
+    ClaimRequest, CommitError, LeaseRequest, LeasedTask, Store, StoreError, StoreFault, StoreLayer, TaskCompletion,
+    TaskLease, Transition,
 };
 use holdpoint_core::Revision;
 
@@ -16,6 +17,7 @@ pub(crate) enum At {
     BeforeCommit,
     AfterCommit,
     AfterLease,
+    AfterClaim,
     BeforeDeliver,
     AfterDeliver,
 }
@@ -86,6 +88,14 @@ impl StoreLayer for Interrupted {
         Ok(committed)
     }
 
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        let claimed = self.inner.claim(request).await?;
+        if !claimed.is_empty() {
+            self.reach(At::AfterClaim).await?;
+        }
+        Ok(claimed)
+    }
+
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
         let leased = self.inner.lease(request).await?;
         if !leased.is_empty() {
@@ -94,7 +104,7 @@ impl StoreLayer for Interrupted {
         Ok(leased)
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<LeaseState, StoreError> {
+    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         self.reach(At::BeforeDeliver).await?;
         let delivered = self.inner.deliver(lease, result).await?;
         self.reach(At::AfterDeliver).await?;
