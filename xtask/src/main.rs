@@ -1,5 +1,5 @@
-//! Checks of the workspace that no lint knows: `cargo xtask tidy`; and `cargo xtask samples`, which copies the
-//! examples into the documents.
+//! Checks of the workspace that no lint knows: `cargo xtask tidy`; `cargo xtask samples`, which copies the examples into the
+//! documents; and `cargo xtask count`, which counts lines of code.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
+mod count;
 mod tidy;
 
 fn main() -> Result<ExitCode> {
@@ -14,7 +15,11 @@ fn main() -> Result<ExitCode> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
         ["samples"] => copy_samples(),
-        _ => bail!("usage: cargo xtask tidy | samples"),
+        ["count"] => {
+            print!("{}", count::table(&tidy::Tree::read(root()?)?));
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!("usage: cargo xtask tidy | samples | count"),
     }
 }
 

@@ -52,11 +52,11 @@ fn setting(agent: &str, server: &str) -> String {
 pub(crate) async fn connect(
     agent: &str,
     mut configs: BTreeMap<String, ServerConfig>,
-    store: &dyn Store,
+    store: &Store,
 ) -> Result<McpServers, AcceptError> {
     let mut new = Vec::new();
     for (server, config) in configs.iter_mut().filter(|(_, config)| config.accepted.is_none()) {
-        match store.setting(&setting(agent, server)).await? {
+        match store.state.setting(&setting(agent, server)).await? {
             Some(stored) => config.accepted = Some(parse(&stored)),
             None => new.push(server.clone()),
         }
@@ -66,7 +66,7 @@ pub(crate) async fn connect(
         let mut is_settled = true;
         for server in &new {
             let Some(listed) = servers.accepted(server) else { continue };
-            let stored = store.first_setting(&setting(agent, server), &to_text(&listed)).await?;
+            let stored = store.state.first_setting(&setting(agent, server), &to_text(&listed)).await?;
             // Another process was faster, and saw something else.
             if parse(&stored) != listed
                 && let Some(config) = configs.get_mut(server)
@@ -87,13 +87,13 @@ pub(crate) async fn connect(
 pub(crate) async fn accept(
     (agent, server): (&str, &str),
     tools: &[&ListedTool],
-    store: &dyn Store,
+    store: &Store,
 ) -> Result<bool, StoreError> {
     let name = setting(agent, server);
-    let before = store.first_setting(&name, &to_text(&Accepted::new())).await?;
+    let before = store.state.first_setting(&name, &to_text(&Accepted::new())).await?;
     let mut accepted = parse(&before);
     accepted.extend(tools.iter().map(|tool| (tool.name.clone(), tool.digest)));
-    store.change_setting(&name, &before, &to_text(&accepted)).await
+    store.state.change_setting(&name, &before, &to_text(&accepted)).await
 }
 
 /// The tools that are listed and not offered.

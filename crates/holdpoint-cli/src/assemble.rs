@@ -29,7 +29,7 @@ pub(crate) struct Ready {
 /// What every agent of a process shares.
 #[derive(Clone)]
 pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Store,
     pub(crate) receipt_key: Option<ReceiptKey>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn agents(config: &Config, shared: &Shared, only: Option<&str>)
     let mut ready = Vec::new();
     for table in config.agents.iter().filter(|table| only.is_none_or(|name| name == table.name.value)) {
         let mut tools = local_tools(&config.source, table, &surroundings)?;
-        let servers = mcp_servers(&config.source, table, &*shared.store).await?;
+        let servers = mcp_servers(&config.source, table, &shared.store).await?;
         tools.extend(servers.iter().flat_map(McpServers::tools));
         let mut kit = Kit::new(&config.source, table, tools)?;
         kit.unregistered = servers.as_ref().map(accepted_tools::unregistered).unwrap_or_default();
@@ -67,11 +67,7 @@ pub(crate) fn local_tools(
 }
 
 /// The MCP servers of an agent, with their tools as they were accepted on this store.
-async fn mcp_servers(
-    source: &Source,
-    table: &AgentTable,
-    store: &dyn Store,
-) -> Result<Option<McpServers>, ConfigError> {
+async fn mcp_servers(source: &Source, table: &AgentTable, store: &Store) -> Result<Option<McpServers>, ConfigError> {
     if table.mcp.is_empty() {
         return Ok(None);
     }
@@ -148,7 +144,7 @@ impl Kit {
             .settings(table.settings.clone())
             .unregistered_tools(unregistered)
             .tools(registry.tools().map(|tool| Arc::clone(tool.tool())))
-            .store(Arc::clone(&shared.store));
+            .store(shared.store.clone());
         if let Some(prompt) = &table.system_prompt {
             builder = builder.system_prompt(prompt.as_str());
         }

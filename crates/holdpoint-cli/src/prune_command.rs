@@ -49,8 +49,9 @@ pub(crate) async fn run(args: PruneArgs) -> ExitCode {
         Ok(store) => store,
         Err(code) => return code,
     };
-    let chosen = Chosen { before: before(store.now(), args.older_than), tenant: args.tenant.as_deref().map(Arc::from) };
-    let counted = if args.dry_run { count(&*store, &chosen).await } else { remove(&*store, &chosen).await };
+    let chosen =
+        Chosen { before: before(store.runs.now(), args.older_than), tenant: args.tenant.as_deref().map(Arc::from) };
+    let counted = if args.dry_run { count(&store, &chosen).await } else { remove(&store, &chosen).await };
     match counted {
         Ok(runs) => {
             say(runs, &args);
@@ -73,11 +74,11 @@ fn before(now: Timestamp, older_than_ms: u64) -> Timestamp {
 
 /// Removes a bounded number at a time, so that no lock is held for long. What is removed is never found again, and what is
 /// added meanwhile is too young, so it comes to its end.
-async fn remove(store: &dyn Store, chosen: &Chosen) -> Result<u64, StoreError> {
+async fn remove(store: &Store, chosen: &Chosen) -> Result<u64, StoreError> {
     let request = PruneRequest { before: chosen.before, tenant: chosen.tenant.clone(), limit: PRUNE_LIMIT_MAX };
     let mut progress = Progress::new("removed");
     loop {
-        let removed = store.prune(&request).await?.len();
+        let removed = store.runs.prune(&request).await?.len();
         if removed == 0 {
             return Ok(progress.end());
         }
@@ -86,7 +87,7 @@ async fn remove(store: &dyn Store, chosen: &Chosen) -> Result<u64, StoreError> {
 }
 
 /// Counts what [`remove`] would remove.
-async fn count(store: &dyn Store, chosen: &Chosen) -> Result<u64, StoreError> {
+async fn count(store: &Store, chosen: &Chosen) -> Result<u64, StoreError> {
     let mut progress = Progress::new("found");
     for status in [Status::Finished, Status::Failed, Status::Cancelled] {
         let mut filter = RunFilter {
@@ -96,7 +97,7 @@ async fn count(store: &dyn Store, chosen: &Chosen) -> Result<u64, StoreError> {
             ..RunFilter::default()
         };
         loop {
-            let page = store.list(&filter).await?;
+            let page = store.runs.list(&filter).await?;
             let old = page.runs.iter().filter(|head| head.updated_at < chosen.before);
             progress.add(old.count() as u64);
             match page.next {

@@ -4,7 +4,6 @@ mod ask;
 mod show;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use holdpoint::store::{MemoryStore, Store};
@@ -78,7 +77,7 @@ async fn begin(args: &RunArgs) -> Result<ExitCode, ExitCode> {
     let input = input(args, &name)?;
     log::to_stderr(LogForm::Human);
     let store = store(args, &setup).await?;
-    let receipt_key = setup.receipt_key_of(&*store).await?;
+    let receipt_key = setup.receipt_key_of(&store).await?;
     let agents = setup.agents(&Shared { store, receipt_key }, Some(&name)).await;
     let agents = agents.map_err(|error| problem::config(&error))?;
     let ready = agents.into_iter().find(|ready| ready.name == name).ok_or(ExitCode::FAILURE)?;
@@ -88,14 +87,14 @@ async fn begin(args: &RunArgs) -> Result<ExitCode, ExitCode> {
     converse(args, &ready.agent, (request, actor)).await.map_err(|error| problem::rejected(&error))
 }
 
-async fn store(args: &RunArgs, setup: &Setup) -> Result<Arc<dyn Store>, ExitCode> {
+async fn store(args: &RunArgs, setup: &Setup) -> Result<Store, ExitCode> {
     let url = match (&args.store, setup) {
         (Some(url), _) => url.clone(),
         (None, Setup::File(_)) => setup.store_url(None),
-        (None, Setup::Sample) => return Ok(Arc::new(MemoryStore::new())),
+        (None, Setup::Sample) => return Ok(Store::from(MemoryStore::new())),
     };
     if url == "memory" {
-        return Ok(Arc::new(MemoryStore::new()));
+        return Ok(Store::from(MemoryStore::new()));
     }
     open_store(&url).await.map_err(|error| problem::cannot_open(&error))
 }

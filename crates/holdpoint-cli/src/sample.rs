@@ -71,7 +71,7 @@ fn build(shared: &Shared) -> anyhow::Result<Ready> {
         .model(script())
         .tools(tools)
         .shared_policy(Some(Arc::clone(&rules) as _))
-        .store(Arc::clone(&shared.store));
+        .store(shared.store.clone());
     if let Some(key) = &shared.receipt_key {
         builder = builder.receipt_key(key.clone());
     }

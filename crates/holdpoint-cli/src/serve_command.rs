@@ -72,12 +72,12 @@ async fn serve(args: &ServeArgs) -> Result<(), ExitCode> {
     let url = setup.store_url(args.store.as_deref());
     let store = open_store(&url).await.map_err(|error| problem::cannot_open(&error))?;
     let claimed =
-        if args.new_key { replace_key(&*store, &key.receipt).await } else { claim_key(&*store, &key.receipt).await };
+        if args.new_key { replace_key(&store, &key.receipt).await } else { claim_key(&store, &key.receipt).await };
     claimed.map_err(|error| problem::cannot_open(&error))?;
     let metrics = Metrics::new();
     let shared = Shared { store: metrics.measure(store), receipt_key: Some(key.receipt.clone()) };
     let agents = setup.agents(&shared, None).await.map_err(|error| problem::config(&error))?;
-    let builder = Server::builder(Arc::clone(&shared.store)).metrics(metrics);
+    let builder = Server::builder(shared.store.clone()).metrics(metrics);
     let server = server(builder, &setup, (&table, &key), &agents)?;
     let listener = TcpListener::bind(listen)
         .await

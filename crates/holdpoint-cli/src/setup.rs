@@ -63,7 +63,7 @@ impl Setup {
     }
 
     /// As [`Setup::receipt_key`], for those who sign in a store: all who sign there have the same key.
-    pub(crate) async fn receipt_key_of(&self, store: &dyn Store) -> Result<Option<ReceiptKey>, ExitCode> {
+    pub(crate) async fn receipt_key_of(&self, store: &Store) -> Result<Option<ReceiptKey>, ExitCode> {
         let key = self.receipt_key()?;
         if let Some(key) = &key {
             claim_key(store, key).await.map_err(|error| problem::cannot_open(&error))?;

@@ -1,7 +1,6 @@
 //! Stores that commands look into.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use holdpoint::codec::decode_event;
@@ -32,13 +31,13 @@ impl StoreArgs {
     }
 
     /// Opens it as it is.
-    pub(crate) async fn open(&self) -> Result<Arc<dyn Store>, ExitCode> {
+    pub(crate) async fn open(&self) -> Result<Store, ExitCode> {
         existing(&self.url()?).await
     }
 }
 
 /// Opens a database as it is: whoever only looks makes none, and changes none.
-pub(crate) async fn existing(url: &str) -> Result<Arc<dyn Store>, ExitCode> {
+pub(crate) async fn existing(url: &str) -> Result<Store, ExitCode> {
     if url == "memory" {
         return Err(problem::needs_a_lasting_store());
     }

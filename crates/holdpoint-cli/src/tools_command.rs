@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use holdpoint::Repeat;
@@ -81,23 +80,23 @@ pub(crate) async fn run(args: ToolsArgs) -> ExitCode {
         Ok(store) => store,
         Err(code) => return code,
     };
-    let shared = Shared { store: Arc::clone(&store), receipt_key: None };
+    let shared = Shared { store: store.clone(), receipt_key: None };
     let chosen = match setup.agents(&shared, only).await {
         Ok(agents) => agents,
         Err(error) => return problem::config(&error),
     };
     match &args.action {
-        Some(Action::Accept(accept)) => self::accept(accept, &chosen, &*store).await,
+        Some(Action::Accept(accept)) => self::accept(accept, &chosen, &store).await,
         None => list(args.json, &chosen),
     }
 }
 
 /// What was accepted is in the store. Before the first start there is none, and everything is new.
-async fn store(setup: &Setup) -> Result<Arc<dyn Store>, ExitCode> {
+async fn store(setup: &Setup) -> Result<Store, ExitCode> {
     let url = setup.store_url(None);
     let is_new = url.strip_prefix("sqlite:").is_some_and(|path| !std::path::Path::new(path).exists());
     if url == "memory" || is_new || matches!(setup, Setup::Sample) {
-        return Ok(Arc::new(MemoryStore::new()));
+        return Ok(Store::from(MemoryStore::new()));
     }
     stores::existing(&url).await
 }
@@ -125,7 +124,7 @@ fn list(json: bool, chosen: &[Ready]) -> ExitCode {
 }
 
 /// Shows each tool, asks, and accepts those that the person wants.
-async fn accept(args: &AcceptArgs, chosen: &[Ready], store: &dyn Store) -> ExitCode {
+async fn accept(args: &AcceptArgs, chosen: &[Ready], store: &Store) -> ExitCode {
     let is_wanted = |withheld: &&Withheld| {
         let named = args.tools.is_empty() || args.tools.contains(&withheld.tool.name);
         let can_be = matches!(withheld.tool.status, ToolStatus::NotAccepted | ToolStatus::Changed { .. });

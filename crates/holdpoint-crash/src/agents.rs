@@ -27,19 +27,19 @@ pub(crate) const POLL: Duration = Duration::from_millis(50);
 pub(crate) type Runners = BTreeMap<&'static str, Runner>;
 
 /// All agents on one store.
-pub(crate) fn build(store: &Arc<dyn Store>, bench: &Arc<Bench>) -> anyhow::Result<Runners> {
+pub(crate) fn build(store: &Store, bench: &Arc<Bench>) -> anyhow::Result<Runners> {
     AGENTS.into_iter().map(|name| Ok((name, runner(name, store, bench)?))).collect()
 }
 
 /// One agent. Those of [`AGENTS`] have settings of their own.
-pub(crate) fn runner(name: &str, store: &Arc<dyn Store>, bench: &Arc<Bench>) -> anyhow::Result<Runner> {
+pub(crate) fn runner(name: &str, store: &Store, bench: &Arc<Bench>) -> anyhow::Result<Runner> {
     runner_with(name, store, (bench, None))
 }
 
 /// The same in a process whose clocks may stand still.
 pub(crate) fn runner_with(
     name: &str,
-    store: &Arc<dyn Store>,
+    store: &Store,
     (bench, broken): (&Arc<Bench>, Option<Break>),
 ) -> anyhow::Result<Runner> {
     let tools = KINDS.iter().map(|kind| Arc::new(tool(kind, bench)) as Arc<dyn Tool>);
@@ -49,7 +49,7 @@ pub(crate) fn runner_with(
         .tools(tools)
         .policy(Rules::parse(RULES, "rules.toml").context("the rules")?)
         .settings(settings(name))
-        .store(Arc::clone(store))
+        .store(store.clone())
         .lease(LEASE);
     let runner = match broken {
         Some(Break::Clock) => {

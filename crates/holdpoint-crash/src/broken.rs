@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use clap::ValueEnum;
 use holdpoint::store::{
-    CommitError, Hold, LeaseState, Store, StoreError, StoreLayer, TaskChange, TaskCompletion, TaskGuard, TaskLease,
-    TaskState, Transition,
+    CommitError, Hold, Layer, LeaseState, RunLeasesLayer, RunLogLayer, Scope, Store, StoreError, TaskChange,
+    TaskCompletion, TaskGuard, TaskLease, TaskQueueLayer, TaskState, Transition,
 };
 use holdpoint_codec::decode_event;
 use holdpoint_core::{Event, Revision, RunId};
@@ -38,17 +38,17 @@ impl Break {
     }
 }
 
-pub(crate) fn wrap(store: Arc<dyn Store>, broken: Option<Break>) -> Arc<dyn Store> {
+pub(crate) fn wrap(store: Store, broken: Option<Break>) -> Store {
     match broken {
         None | Some(Break::Clock) => store,
-        Some(Break::Intent) => Arc::new(NoIntent { inner: store, writing: Mutex::default() }),
-        Some(Break::Fence) => Arc::new(NoFence { inner: store }),
+        Some(Break::Intent) => Arc::new(NoIntent { inner: store, writing: Mutex::default() }).store(),
+        Some(Break::Fence) => Arc::new(NoFence { inner: store }).store(),
     }
 }
 
 /// Acknowledges intents before they are durable. Everything else of the run waits for them, so that nothing else breaks.
 struct NoIntent {
-    inner: Arc<dyn Store>,
+    inner: Store,
     writing: Mutex<HashMap<RunId, JoinHandle<()>>>,
 }
 
@@ -62,12 +62,14 @@ pub(crate) fn has_intent(transition: &Transition) -> bool {
     transition.records.iter().any(|record| matches!(decode_event(record), Ok(Event::ToolStarted { .. })))
 }
 
-#[async_trait]
-impl StoreLayer for NoIntent {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
+impl Layer for NoIntent {
+    fn inner(&self) -> &Store {
+        &self.inner
     }
+}
 
+#[async_trait]
+impl RunLogLayer for NoIntent {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         let before = self.writing().remove(run);
         if let Some(before) = before {
@@ -75,52 +77,72 @@ impl StoreLayer for NoIntent {
             let _ = before.await;
         }
         if !has_intent(&transition) {
-            return self.inner.commit(run, at, transition).await;
+            return self.inner.runs.commit(run, at, transition).await;
         }
         let then = Revision(at.0 + transition.records.len() as u64);
-        let (inner, id) = (Arc::clone(&self.inner), run.clone());
+        let (inner, id) = (self.inner.clone(), run.clone());
         let write = tokio::spawn(async move {
             tokio::time::sleep(INTENT_DELAY).await;
-            let _ = inner.commit(&id, at, transition).await;
+            let _ = inner.runs.commit(&id, at, transition).await;
         });
         self.writing().insert(run.clone(), write);
         Ok(then)
     }
+}
 
+#[async_trait]
+impl RunLeasesLayer for NoIntent {
     /// The hold that an intent brings is not there yet; nobody may notice.
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
         if self.writing().get(run).is_some_and(|write| !write.is_finished()) {
             return Ok(LeaseState::Held);
         }
-        self.inner.renew(run, hold).await
+        self.inner.leases.renew(run, hold).await
+    }
+}
+
+impl NoIntent {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, leases: Arc::clone(self) as _, ..self.inner.clone() }
     }
 }
 
 /// Takes results under any lease.
 struct NoFence {
-    inner: Arc<dyn Store>,
+    inner: Store,
+}
+
+impl Layer for NoFence {
+    fn inner(&self) -> &Store {
+        &self.inner
+    }
 }
 
 #[async_trait]
-impl StoreLayer for NoFence {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
-    }
-
+impl RunLogLayer for NoFence {
     async fn commit(&self, run: &RunId, at: Revision, mut transition: Transition) -> Result<Revision, CommitError> {
         for change in &mut transition.tasks {
             if let TaskChange::Close { guard, .. } = change {
                 *guard = TaskGuard::Any;
             }
         }
-        self.inner.commit(run, at, transition).await
+        self.inner.runs.commit(run, at, transition).await
     }
+}
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
-        let current = match self.inner.task(&lease.key).await?.map(|task| task.state) {
+#[async_trait]
+impl TaskQueueLayer for NoFence {
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let current = match self.inner.tasks.find(&Scope::All, &lease.key).await?.map(|task| task.state) {
             Some(TaskState::Leased { fence, .. } | TaskState::Delivered { fence, .. }) => fence,
             Some(TaskState::Waiting { .. }) | None => lease.fence,
         };
-        self.inner.deliver(&TaskLease { key: lease.key.clone(), fence: current }, result).await
+        self.inner.tasks.complete(&TaskLease { key: lease.key.clone(), fence: current }, result).await
+    }
+}
+
+impl NoFence {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, tasks: Arc::clone(self) as _, ..self.inner.clone() }
     }
 }

@@ -6,7 +6,7 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use holdpoint::store::{Store, TaskFilter, TaskPage};
+use holdpoint::store::{Scope, Store, TaskFilter, TaskPage};
 use holdpoint::{RunId, Status};
 use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{Call, Digest, Event, Revision};
@@ -30,7 +30,7 @@ pub(crate) struct Told {
 }
 
 /// Reads the log of a run. Nothing if the store does not know it.
-pub(crate) async fn tell(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<Told>> {
+pub(crate) async fn tell(store: &Store, run: &RunId) -> anyhow::Result<Option<Told>> {
     let Some(history) = RunHistory::load(store, run).await? else { return Ok(None) };
     let count = |wanted: fn(&Step) -> bool| {
         history.calls.values().flat_map(|call| &call.steps).filter(|step| wanted(step)).count() as u64
@@ -47,8 +47,8 @@ pub(crate) async fn tell(store: &dyn Store, run: &RunId) -> anyhow::Result<Optio
 }
 
 /// Whether a result is in the log of a run, as that of a call or as evidence.
-pub(crate) async fn has_result(store: &dyn Store, run: &RunId, text: &str) -> anyhow::Result<bool> {
-    for record in store.load(run, Revision(0)).await? {
+pub(crate) async fn has_result(store: &Store, run: &RunId, text: &str) -> anyhow::Result<bool> {
+    for record in store.runs.load(&Scope::All, run, Revision(0)).await? {
         let found = match decode_event(&record.body)? {
             Event::ToolEnded { settlement, .. } => settlement.result.text() == text,
             Event::EvidenceGiven { result, .. } => result.text() == text,
@@ -62,10 +62,10 @@ pub(crate) async fn has_result(store: &dyn Store, run: &RunId, text: &str) -> an
 }
 
 /// How many doubts were answered by answers that name this digest.
-pub(crate) async fn doubts_answered_by(store: &dyn Store, run: &RunId, digest: Digest) -> anyhow::Result<u64> {
+pub(crate) async fn doubts_answered_by(store: &Store, run: &RunId, digest: Digest) -> anyhow::Result<u64> {
     let mut read = new_run(run.clone());
     let mut found = 0;
-    for record in store.load(run, Revision(0)).await? {
+    for record in store.runs.load(&Scope::All, run, Revision(0)).await? {
         let event = decode_event(&record.body)?;
         if let Event::CallAnswered(answered) = &event
             && answered.digest == Some(digest)
@@ -114,7 +114,7 @@ pub(crate) async fn judge(
     let mut known = BTreeSet::new();
     for (run, agent, plan) in runs {
         let id = RunId::new(run.as_str());
-        let Some(history) = RunHistory::load(&**runners[agent].store(), &id).await? else {
+        let Some(history) = RunHistory::load(runners[agent].store(), &id).await? else {
             judged.violations.push(format!("{run} was never started"));
             continue;
         };
@@ -123,7 +123,7 @@ pub(crate) async fn judge(
     }
     judged.count_executions(records, &known);
     let store = runners.values().next().context("no agents")?.store();
-    let TaskPage { tasks, .. } = store.tasks(&TaskFilter::default()).await?;
+    let TaskPage { tasks, .. } = store.tasks.list(&TaskFilter::default()).await?;
     judged.violations.extend(tasks.iter().map(|task| format!("a task is left over: {:?}", task.key)));
     Ok(judged)
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use clap::ValueEnum;
 use holdpoint::store::{
-    CommitError, Hold, LeaseRequest, LeaseState, LeasedTask, Record, Store, StoreError, StoreFault, StoreLayer,
-    TaskCompletion, TaskLease, Transition,
+    CommitError, Hold, Layer, LeaseRequest, LeaseState, LeasedTask, Record, RunLeasesLayer, RunLogLayer, Scope, Store,
+    StoreError, StoreFault, TaskCompletion, TaskLease, TaskQueueLayer, Transition,
 };
 use holdpoint_core::{Revision, RunId};
 
@@ -23,13 +23,13 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    pub(crate) fn wrap(self, store: &Arc<dyn Store>, time: Duration) -> Arc<dyn Store> {
-        Arc::new(Linked { inner: Arc::clone(store), link: self, time, used: Mutex::default() })
+    pub(crate) fn wrap(self, store: &Store, time: Duration) -> Store {
+        Arc::new(Linked { inner: store.clone(), link: self, time, used: Mutex::default() }).store()
     }
 }
 
 struct Linked {
-    inner: Arc<dyn Store>,
+    inner: Store,
     link: Link,
     time: Duration,
     /// When the fault happened. It happens once.
@@ -67,35 +67,43 @@ fn gone() -> StoreError {
     StoreError::fault(StoreFault::Unavailable, "answer", "the link is cut")
 }
 
-#[async_trait]
-impl StoreLayer for Linked {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
+impl Layer for Linked {
+    fn inner(&self) -> &Store {
+        &self.inner
     }
+}
 
+#[async_trait]
+impl RunLogLayer for Linked {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         self.reach()?;
         let starts = has_intent(&transition);
-        let committed = self.inner.commit(run, at, transition).await?;
+        let committed = self.inner.runs.commit(run, at, transition).await?;
         if starts {
             self.fail().await?;
         }
         Ok(committed)
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         self.reach()?;
-        self.inner.load(run, after).await
+        self.inner.runs.load(scope, run, after).await
     }
+}
 
+#[async_trait]
+impl RunLeasesLayer for Linked {
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
         self.reach()?;
-        self.inner.renew(run, hold).await
+        self.inner.leases.renew(run, hold).await
     }
+}
 
+#[async_trait]
+impl TaskQueueLayer for Linked {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
         self.reach()?;
-        let leased = self.inner.lease(request).await?;
+        let leased = self.inner.tasks.lease(request).await?;
         if !leased.is_empty() {
             self.fail().await?;
         }
@@ -104,11 +112,22 @@ impl StoreLayer for Linked {
 
     async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
         self.reach()?;
-        self.inner.heartbeat(leases, lease_ms).await
+        self.inner.tasks.heartbeat(leases, lease_ms).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         self.reach()?;
-        self.inner.deliver(lease, result).await
+        self.inner.tasks.complete(lease, result).await
+    }
+}
+
+impl Linked {
+    fn store(self: &Arc<Self>) -> Store {
+        Store {
+            runs: Arc::clone(self) as _,
+            leases: Arc::clone(self) as _,
+            tasks: Arc::clone(self) as _,
+            ..self.inner.clone()
+        }
     }
 }

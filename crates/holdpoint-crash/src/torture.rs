@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -76,7 +75,7 @@ struct Known {
 
 struct World {
     options: Torture,
-    store: Arc<dyn Store>,
+    store: Store,
     runners: Runners,
     ledger: Ledger,
     tail: Tail,

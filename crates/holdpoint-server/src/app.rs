@@ -22,7 +22,7 @@ use crate::streams::{Rates, Streams};
 
 /// Everything that a request may need.
 pub(crate) struct App {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Store,
     pub(crate) agents: Agents,
     pub(crate) tokens: Tokens,
     pub(crate) sealer: Sealer,
@@ -69,7 +69,7 @@ impl App {
 
     /// The head of a run that the caller's tenant owns.
     pub(crate) async fn head(&self, caller: &Caller, run: &RunId) -> Answer<Head> {
-        self.store.head_in(&caller.scope, run).await?.ok_or_else(Refusal::no_run)
+        self.store.runs.head(&caller.scope, run).await?.ok_or_else(Refusal::no_run)
     }
 
     /// A run as the store has it, for somebody who may see it: who reads all runs, or who started this one.
@@ -81,7 +81,7 @@ impl App {
 
     /// A run of the caller's tenant, as the store has it.
     pub(crate) async fn run_owned(&self, caller: &Caller, run: &RunId) -> Answer<Run> {
-        let records = self.store.load_in(&caller.scope, run, Revision(0)).await?;
+        let records = self.store.runs.load(&caller.scope, run, Revision(0)).await?;
         let mut folded = new_run(run.clone());
         for record in records {
             let event = decode_event(&record.body).map_err(holdpoint::Error::from)?;

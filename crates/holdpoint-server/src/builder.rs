@@ -65,7 +65,7 @@ pub enum BuildError {
 
 /// A server that is being put together.
 pub struct ServerBuilder {
-    store: Arc<dyn Store>,
+    store: Store,
     agents: Vec<ServedAgent>,
     tokens: Vec<Token>,
     signing_key: Option<[u8; 32]>,
@@ -77,7 +77,7 @@ pub struct ServerBuilder {
 }
 
 impl ServerBuilder {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Store) -> Self {
         Self {
             store,
             agents: Vec::new(),

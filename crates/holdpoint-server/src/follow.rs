@@ -165,8 +165,8 @@ impl Follower {
             None => {
                 let (store, run, after) = (&self.app.store, &self.run, self.after);
                 let changed = self.changed.get_or_insert_with(|| {
-                    let (store, run) = (Arc::clone(store), run.clone());
-                    Box::pin(async move { store.changed(&run, after).await })
+                    let (store, run) = (store.clone(), run.clone());
+                    Box::pin(async move { store.runs.changed(&run, after).await })
                 });
                 let said = async {
                     match &mut self.deltas {
@@ -211,7 +211,7 @@ impl Follower {
     /// Reads what the log has beyond what was told.
     async fn catch_up(&mut self) {
         let known = self.narrator.as_ref().map_or(Revision(0), |narrator| narrator.run().revision());
-        let Ok(records) = self.app.store.load_in(&self.scope, &self.run, known).await else {
+        let Ok(records) = self.app.store.runs.load(&self.scope, &self.run, known).await else {
             return self.end("the run cannot be read; connect again");
         };
         let mut narrator = self.narrator.take().unwrap_or_else(|| Narrator::new(new_run(self.run.clone())));

@@ -73,7 +73,7 @@ pub(crate) async fn once(State(app): State<Arc<App>>, request: Request, next: Ne
     let bytes = read_all(&parts.headers, body, app.limits.body_bytes_max).await?;
     let reservation = reservation(&app, &parts, (&caller, key), &bytes);
     let since = Instant::now();
-    match app.store.reserve_response(&reservation).await? {
+    match app.store.state.reserve(&reservation).await? {
         Reserved::New => {}
         Reserved::Again => {
             if let Some(moves) = Moves::of(&parts)
@@ -152,7 +152,7 @@ impl Moves {
 
     /// What to answer if the run accepted this request before, on a server that died before it could say so.
     async fn accepted(&self, app: &Arc<App>, caller: &Caller, name: &str) -> Option<Response> {
-        let records = app.store.load_in(&caller.scope, &self.run, Revision(0)).await.ok()?;
+        let records = app.store.runs.load(&caller.scope, &self.run, Revision(0)).await.ok()?;
         let mut run = new_run(self.run.clone());
         let mut found = None;
         for record in records {
@@ -249,7 +249,7 @@ async fn keep(app: &App, (reservation, since): (&Reservation, Instant), response
         }
     };
     let text = serde_json::to_vec(&kept).unwrap_or_default();
-    if let Err(error) = app.store.keep_response(key, text).await {
+    if let Err(error) = app.store.state.keep(key, text).await {
         // It was done, and the client is told so. Sent again it is done again or refused as any other request.
         tracing::warn!(target: "holdpoint", code = %error.code(), "a response could not be kept");
     }
@@ -263,7 +263,7 @@ async fn forget(app: &App, (reservation, since): (&Reservation, Instant)) -> Res
     if since.elapsed() >= Duration::from_millis(reservation.reserved_ms / 10 * 9) {
         return Ok(());
     }
-    app.store.drop_response(&reservation.key).await
+    app.store.state.forget(&reservation.key).await
 }
 
 /// Whether a body is known to be small enough to be kept.

@@ -56,7 +56,7 @@ pub struct Server {
 
 impl Server {
     /// Begins to put a server together.
-    pub fn builder(store: Arc<dyn Store>) -> ServerBuilder {
+    pub fn builder(store: Store) -> ServerBuilder {
         ServerBuilder::new(store)
     }
 

@@ -72,13 +72,13 @@ pub(crate) fn response(
 async fn session_is_over(app: Arc<App>, session: Arc<ConsoleSession>) {
     let mut logged_out = app.logged_out.subscribe();
     loop {
-        let left = Duration::from_millis(session.expires_at.ms_since(app.store.now()));
+        let left = Duration::from_millis(session.expires_at.ms_since(app.store.runs.now()));
         let wait = tokio::time::sleep(left.clamp(SESSION_CHECK_MIN, KEEP_ALIVE));
         tokio::select! {
             () = wait => {}
             Ok(()) = logged_out.changed() => {}
         }
-        if let Ok(true) = session.is_over(&*app.store).await {
+        if let Ok(true) = session.is_over(&app.store).await {
             return;
         }
     }

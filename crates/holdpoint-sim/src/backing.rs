@@ -22,7 +22,7 @@ const READERS: u32 = 1;
 pub struct Backing(Option<Opener>);
 
 /// Puts something between a world and its store.
-pub type Layer = fn(Arc<dyn Store>) -> Arc<dyn Store>;
+pub type Layer = fn(Store) -> Store;
 
 impl Backing {
     /// The model.
@@ -69,12 +69,12 @@ pub(crate) struct Opener {
 
 impl Opener {
     /// What was stored before is there again, unless the store ends with its handle.
-    pub(crate) fn open(&self, clock: &Arc<WorldClock>) -> Result<Arc<dyn Store>, StoreError> {
+    pub(crate) fn open(&self, clock: &Arc<WorldClock>) -> Result<Store, StoreError> {
         let clock: Arc<dyn Clock> = Arc::<WorldClock>::clone(clock);
-        let store: Arc<dyn Store> = match self.url.split_once(':').map_or(&*self.url, |(scheme, _)| scheme) {
-            _ if self.ends_with_handle() => Arc::new(MemoryStore::with_clock(clock)),
-            "sqlite" => Arc::new(self.runtime.block_on(sqlite(&self.url, clock))?),
-            "postgres" | "postgresql" => Arc::new(self.runtime.block_on(postgres(&self.url, clock))?),
+        let store: Store = match self.url.split_once(':').map_or(&*self.url, |(scheme, _)| scheme) {
+            _ if self.ends_with_handle() => Store::from(MemoryStore::with_clock(clock)),
+            "sqlite" => Store::from(self.runtime.block_on(sqlite(&self.url, clock))?),
+            "postgres" | "postgresql" => Store::from(self.runtime.block_on(postgres(&self.url, clock))?),
             _ => return Err(StoreError::fault(StoreFault::InvalidUrl, "open", "no store has such an address")),
         };
         Ok((self.layer)(store))

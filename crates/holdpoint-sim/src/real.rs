@@ -8,7 +8,8 @@ use holdpoint_core::{
 };
 use holdpoint_store::{
     ClaimRequest, CommitError, GrantFilter, Hold, LIST_LIMIT_MAX, LeaseRequest, LeaseState, OwnerId, PruneRequest,
-    QuestionFilter, Release, Store, StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskState, Transition,
+    QuestionFilter, Release, Scope, Store, StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskState,
+    Transition,
 };
 
 use crate::backing::{Opener, WorldClock};
@@ -25,7 +26,7 @@ const LIMIT: usize = LIST_LIMIT_MAX;
 pub(crate) struct Real {
     opener: Opener,
     clock: Arc<WorldClock>,
-    store: Arc<dyn Store>,
+    store: Store,
     /// Stands before every name, and is the tenant: many worlds share one store.
     space: Arc<str>,
     /// What was written into the audit log.
@@ -122,7 +123,7 @@ impl Real {
     }
 
     fn records(&self, slot: Slot, after: Revision) -> Vec<Record> {
-        match self.opener.runtime.block_on(self.store.load(&self.run_id(slot), after)) {
+        match self.opener.runtime.block_on(self.store.runs.load(&Scope::All, &self.run_id(slot), after)) {
             Err(StoreError::NotFound { .. }) => Vec::new(),
             read => answered(read).iter().map(|record| record.body.to_vec()).collect(),
         }
@@ -166,7 +167,7 @@ impl Storage for Real {
         }
         let count = transition.records.len() as u64;
         let audit = transition.audit.clone();
-        let revision = match self.opener.runtime.block_on(self.store.commit(&run, at, transition)) {
+        let revision = match self.opener.runtime.block_on(self.store.runs.commit(&run, at, transition)) {
             Err(CommitError::Stale { .. }) => return Err(Refused::Stale),
             Err(CommitError::LeaseLost) => return Err(Refused::LeaseLost),
             committed @ (Ok(_) | Err(CommitError::SessionBusy | CommitError::Invalid(_) | CommitError::Store(_))) => {
@@ -183,15 +184,15 @@ impl Storage for Real {
 
     fn claim(&mut self, hold: &Hold) -> Vec<Slot> {
         let request = ClaimRequest { hold: hold.clone(), agents: self.agents(), limit: LIMIT };
-        self.slots(&self.ask(self.store.claim(&request)))
+        self.slots(&self.ask(self.store.leases.claim(&request)))
     }
 
     fn renew(&mut self, slot: Slot, hold: &Hold) -> Grip {
-        grip(self.ask(self.store.renew(&self.run_id(slot), hold)))
+        grip(self.ask(self.store.leases.renew(&self.run_id(slot), hold)))
     }
 
     fn due(&mut self) -> Vec<Slot> {
-        self.slots(&self.ask(self.store.due(&self.agents(), self.store.now(), LIMIT)))
+        self.slots(&self.ask(self.store.runs.due(&self.agents(), self.store.runs.now(), LIMIT)))
     }
 
     fn lease(&mut self, wanted: &Wanted) -> Vec<Leased> {
@@ -202,7 +203,7 @@ impl Storage for Real {
             limit: wanted.limit,
             lease_ms: wanted.lease_ms,
         };
-        let leased = self.ask(self.store.lease(&request));
+        let leased = self.ask(self.store.tasks.lease(&request));
         let leased = leased.into_iter().filter_map(|leased| {
             let lease = self.task_of(&leased.task).leased()?.clone();
             (lease.fence == leased.lease.fence).then_some(Leased { lease, body: leased.body })
@@ -211,23 +212,23 @@ impl Storage for Real {
     }
 
     fn prolong(&mut self, lease: &Lease, lease_ms: u64) -> Grip {
-        let states = self.ask(self.store.heartbeat(&[self.lease_of(lease)], lease_ms));
+        let states = self.ask(self.store.tasks.heartbeat(&[self.lease_of(lease)], lease_ms));
         states.first().map_or(Grip::Lost, |state| grip(*state))
     }
 
     fn deliver(&mut self, lease: &Lease, result: Vec<u8>) -> Grip {
-        match self.ask(self.store.deliver(&self.lease_of(lease), result)) {
+        match self.ask(self.store.tasks.complete(&self.lease_of(lease), result)) {
             TaskCompletion::Stored | TaskCompletion::Present => Grip::Held,
             TaskCompletion::LeaseLost => Grip::Lost,
         }
     }
 
     fn release(&mut self, lease: &Lease, how: Release) -> Grip {
-        grip(self.ask(self.store.release(&self.lease_of(lease), how)))
+        grip(self.ask(self.store.tasks.release(&self.lease_of(lease), how)))
     }
 
     fn delivered(&mut self, slot: Slot) -> Vec<Delivered> {
-        let delivered = self.ask(self.store.delivered(&self.run_id(slot)));
+        let delivered = self.ask(self.store.tasks.completed(&self.run_id(slot)));
         let delivered = delivered.into_iter().filter_map(|delivered| {
             let task = self.task_of(&delivered.task);
             let lease = task.lease()?.clone();
@@ -237,32 +238,32 @@ impl Storage for Real {
     }
 
     fn arrivals(&mut self) -> Vec<Slot> {
-        self.slots(&self.ask(self.store.arrivals(&self.agents(), LIMIT)))
+        self.slots(&self.ask(self.store.tasks.collectable(&self.agents(), LIMIT)))
     }
 
     fn lapsed(&mut self) -> Vec<Task> {
-        let lapsed = self.ask(self.store.lapsed(&self.agents(), LIMIT));
+        let lapsed = self.ask(self.store.tasks.lapsed(&self.agents(), LIMIT));
         lapsed.iter().map(|head| self.task_of(head)).collect()
     }
 
     fn task(&mut self, place: Place) -> Option<Task> {
-        self.ask(self.store.task(&self.key(place))).map(|head| self.task_of(&head))
+        self.ask(self.store.tasks.find(&Scope::All, &self.key(place))).map(|head| self.task_of(&head))
     }
 
     fn tasks(&mut self) -> Vec<Task> {
         let tenant = Some(Arc::clone(&self.space));
-        let page = self.ask(self.store.tasks(&TaskFilter { tenant, limit: Some(LIMIT), ..TaskFilter::default() }));
+        let page = self.ask(self.store.tasks.list(&TaskFilter { tenant, limit: Some(LIMIT), ..TaskFilter::default() }));
         page.tasks.iter().map(|head| self.task_of(head)).collect()
     }
 
     fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>> {
-        let rows = self.ask(self.store.grants_for(Some(&self.space), tool));
+        let rows = self.ask(self.store.grants.matching(Some(&self.space), tool));
         rows.into_iter().map(|row| row.body).collect()
     }
 
     fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool {
         let id = self.grant_id(slot, grant.as_str());
-        let done = self.ask(self.store.revoke_grant(Some(&self.space), &id, "somebody"));
+        let done = self.ask(self.store.grants.revoke(Some(&self.space), &id, "somebody"));
         self.revoked.insert(id);
         done
     }
@@ -291,7 +292,9 @@ impl Real {
     /// What the store says of a log, against what was seen of it.
     fn wrong_about(&self, slot: Slot, disk: &Disk) -> Option<String> {
         let (log, id) = (disk.log(slot), self.run_id(slot));
-        let Some(head) = self.ask(self.store.head(&id)) else { return Some("it is not there".to_owned()) };
+        let Some(head) = self.ask(self.store.runs.head(&Scope::All, &id)) else {
+            return Some("it is not there".to_owned());
+        };
         let seen = (log.revision(), log.run().status(), log.run().next_deadline());
         let stored = (head.revision, head.status, head.deadline);
         if seen != stored {
@@ -303,7 +306,7 @@ impl Real {
         if self.records(slot, Revision(0)) != log.records() {
             return Some("its records are not those that were acknowledged".to_owned());
         }
-        let audit = self.ask(self.store.audit(&id));
+        let audit = self.ask(self.store.audit.rows(&Scope::All, &id));
         let written = self.audits.get(&slot).map_or(&[][..], Vec::as_slice);
         let same = audit.iter().map(|row| &*row.body).eq(written.iter().map(Vec::as_slice));
         (!same).then(|| "its audit rows are not those that were written".to_owned())
@@ -321,7 +324,7 @@ impl Real {
     fn wrong_questions(&self, slot: Slot, disk: &Disk) -> Option<String> {
         let open = asked(disk.log(slot).run());
         let filter = QuestionFilter { run: Some(self.run_id(slot)), limit: Some(LIMIT), ..QuestionFilter::default() };
-        let rows = self.ask(self.store.questions(&filter)).questions;
+        let rows = self.ask(self.store.approvals.list(&filter)).questions;
         let rows: BTreeMap<_, _> = rows.iter().map(|row| ((row.key.turn, row.key.index), row.body.to_vec())).collect();
         (open != rows)
             .then(|| format!("{} calls wait for people, and {} questions are pending", open.len(), rows.len()))
@@ -338,7 +341,8 @@ impl Real {
             }
         }
         let tenant = Some(Arc::clone(&self.space));
-        let listed = self.ask(self.store.grants(&GrantFilter { tenant, limit: Some(LIMIT), ..GrantFilter::default() }));
+        let listed =
+            self.ask(self.store.grants.list(&GrantFilter { tenant, limit: Some(LIMIT), ..GrantFilter::default() }));
         let ids: BTreeSet<Arc<str>> = listed.grants.iter().map(|row| Arc::clone(&row.id)).collect();
         let revoked = listed.grants.iter().filter(|row| row.revoked.is_some());
         let revoked: BTreeSet<Arc<str>> = revoked.map(|row| Arc::clone(&row.id)).collect();
@@ -351,7 +355,8 @@ impl Real {
     /// Removes what is over, which is all of it in a sound world.
     fn cleared(&self, disk: &Disk) -> Option<String> {
         let tenant = Some(Arc::clone(&self.space));
-        let removed = self.ask(self.store.prune(&PruneRequest { before: Timestamp(i64::MAX), tenant, limit: LIMIT }));
+        let removed =
+            self.ask(self.store.runs.prune(&PruneRequest { before: Timestamp(i64::MAX), tenant, limit: LIMIT }));
         let over = disk.slots().filter(|slot| disk.log(*slot).history.standing == Standing::Ended);
         let over: Vec<Slot> = over.collect();
         let left = over.iter().filter(|slot| !self.records(**slot, Revision(0)).is_empty()).count();

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId};
-use holdpoint_sim::{Backing, Layer, STORE, Tracing, simulate, simulate_on};
+use holdpoint_sim::{Backing, STORE, Tracing, simulate, simulate_on};
 use holdpoint_store::{
-    CommitError, Head, QuestionChange, Store, StoreError, StoreLayer, TaskCompletion, TaskLease, TaskState, Transition,
+    CommitError, GrantsLayer, Head, Layer, QuestionChange, RunLeasesLayer, RunLogLayer, Scope, Store, StoreError,
+    TaskCompletion, TaskLease, TaskQueueLayer, TaskState, Transition,
 };
 use holdpoint_store_postgres::testing::Scratch;
 
@@ -51,7 +52,7 @@ fn a_store_without_an_address_is_no_store() {
 }
 
 /// The checkers that speak in some world on a broken store, until the wanted one does.
-fn alarms(layer: Layer, wanted: &str) -> bool {
+fn alarms(layer: holdpoint_sim::Layer, wanted: &str) -> bool {
     const SEEDS_MAX: u64 = 400;
     let backing = Backing::layered("memory", layer).unwrap();
     // A broken store may lead to a world that makes no sense at all; that seed proves nothing.
@@ -65,161 +66,225 @@ fn alarms(layer: Layer, wanted: &str) -> bool {
 }
 
 /// Takes a result under whatever lease is the current one.
-struct IgnoresFences(Arc<dyn Store>);
+struct IgnoresFences(Store);
+
+impl Layer for IgnoresFences {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for IgnoresFences {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
-        let current = self.0.task(&lease.key).await?.and_then(|task| match task.state {
+impl TaskQueueLayer for IgnoresFences {
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let current = self.0.tasks.find(&Scope::All, &lease.key).await?.and_then(|task| match task.state {
             TaskState::Leased { fence, .. } => Some(fence),
             TaskState::Waiting { .. } | TaskState::Delivered { .. } => None,
         });
         let fence = current.unwrap_or(lease.fence);
-        self.0.deliver(&TaskLease { key: lease.key.clone(), fence }, result).await
+        self.0.tasks.complete(&TaskLease { key: lease.key.clone(), fence }, result).await
+    }
+}
+
+impl IgnoresFences {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { tasks: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[test]
 fn a_store_that_ignores_fences_is_noticed() {
-    assert!(alarms(|store| Arc::new(IgnoresFences(store)), "i7_current_attempt"));
+    assert!(alarms(|store| Arc::new(IgnoresFences(store)).store(), "i7_current_attempt"));
 }
 
 /// Writes onto whatever revision is there.
-struct MergesStale(Arc<dyn Store>);
+struct MergesStale(Store);
+
+impl Layer for MergesStale {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for MergesStale {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
+impl RunLogLayer for MergesStale {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
-        let found = self.0.head(run).await?.map_or(at, |head| head.revision);
-        self.0.commit(run, found, transition).await
+        let found = self.0.runs.head(&Scope::All, run).await?.map_or(at, |head| head.revision);
+        self.0.runs.commit(run, found, transition).await
+    }
+}
+
+impl MergesStale {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[test]
 fn a_store_that_merges_stale_commits_is_noticed() {
-    assert!(alarms(|store| Arc::new(MergesStale(store)), "i7_current_attempt"));
+    assert!(alarms(|store| Arc::new(MergesStale(store)).store(), "i7_current_attempt"));
 }
 
 /// Nobody can ever claim what it keeps.
-struct NeverLetsGo(Arc<dyn Store>);
+struct NeverLetsGo(Store);
+
+impl Layer for NeverLetsGo {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for NeverLetsGo {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
+impl RunLeasesLayer for NeverLetsGo {
     async fn claim(&self, _: &holdpoint_store::ClaimRequest) -> Result<Vec<RunId>, StoreError> {
         Ok(Vec::new())
     }
 }
 
+impl NeverLetsGo {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { leases: Arc::clone(self) as _, ..self.0.clone() }
+    }
+}
+
 #[test]
 fn a_store_that_gives_no_orphan_away_is_noticed() {
-    assert!(alarms(|store| Arc::new(NeverLetsGo(store)), "every_run_ends"));
+    assert!(alarms(|store| Arc::new(NeverLetsGo(store)).store(), "every_run_ends"));
 }
 
 /// Drops what is for the audit log.
-struct DropsAudit(Arc<dyn Store>);
+struct DropsAudit(Store);
+
+impl Layer for DropsAudit {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for DropsAudit {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
+impl RunLogLayer for DropsAudit {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
-        self.0.commit(run, at, Transition { audit: None, ..transition }).await
+        self.0.runs.commit(run, at, Transition { audit: None, ..transition }).await
+    }
+}
+
+impl DropsAudit {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[test]
 fn a_store_that_keeps_no_audit_rows_is_noticed() {
-    assert!(alarms(|store| Arc::new(DropsAudit(store)), STORE));
+    assert!(alarms(|store| Arc::new(DropsAudit(store)).store(), STORE));
 }
 
 /// Forgets what people said about calls that are yet to come.
-struct DropsGrants(Arc<dyn Store>);
+struct DropsGrants(Store);
+
+impl Layer for DropsGrants {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for DropsGrants {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
+impl RunLogLayer for DropsGrants {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
-        self.0.commit(run, at, Transition { grants: Vec::new(), ..transition }).await
+        self.0.runs.commit(run, at, Transition { grants: Vec::new(), ..transition }).await
+    }
+}
+
+impl DropsGrants {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[test]
 fn a_store_that_keeps_no_grants_is_noticed() {
-    assert!(alarms(|store| Arc::new(DropsGrants(store)), STORE));
+    assert!(alarms(|store| Arc::new(DropsGrants(store)).store(), STORE));
 }
 
 /// Forgets what ended.
-struct KeepsAsking(Arc<dyn Store>);
+struct KeepsAsking(Store);
+
+impl Layer for KeepsAsking {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for KeepsAsking {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
+impl RunLogLayer for KeepsAsking {
     async fn commit(&self, run: &RunId, at: Revision, mut transition: Transition) -> Result<Revision, CommitError> {
         transition.questions.retain(|change| matches!(change, QuestionChange::Open(_)));
-        self.0.commit(run, at, transition).await
+        self.0.runs.commit(run, at, transition).await
+    }
+}
+
+impl KeepsAsking {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[test]
 fn a_store_whose_questions_never_end_is_noticed() {
-    assert!(alarms(|store| Arc::new(KeepsAsking(store)), STORE));
+    assert!(alarms(|store| Arc::new(KeepsAsking(store)).store(), STORE));
 }
 
 /// Says that it took a grant back, and offers it as before.
-struct KeepsRevoked(Arc<dyn Store>);
+struct KeepsRevoked(Store);
+
+impl Layer for KeepsRevoked {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for KeepsRevoked {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
-    async fn revoke_grant(&self, _: Option<&str>, _: &str, _: &str) -> Result<bool, StoreError> {
+impl GrantsLayer for KeepsRevoked {
+    async fn revoke(&self, _: Option<&str>, _: &str, _: &str) -> Result<bool, StoreError> {
         Ok(true)
+    }
+}
+
+impl KeepsRevoked {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { grants: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[test]
 fn a_store_that_takes_no_grant_back_is_noticed() {
-    assert!(alarms(|store| Arc::new(KeepsRevoked(store)), "i4_permission"));
+    assert!(alarms(|store| Arc::new(KeepsRevoked(store)).store(), "i4_permission"));
 }
 
 /// Says that a run has more records than it has.
-struct MiscountsRevisions(Arc<dyn Store>);
+struct MiscountsRevisions(Store);
+
+impl Layer for MiscountsRevisions {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for MiscountsRevisions {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
-    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        let head = self.0.head(run).await?;
+impl RunLogLayer for MiscountsRevisions {
+    async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        let head = self.0.runs.head(scope, run).await?;
         Ok(head.map(|head| Head { revision: Revision(head.revision.0 + 1), ..head }))
+    }
+}
+
+impl MiscountsRevisions {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[test]
 fn a_store_whose_heads_are_wrong_is_noticed() {
-    assert!(alarms(|store| Arc::new(MiscountsRevisions(store)), STORE));
+    assert!(alarms(|store| Arc::new(MiscountsRevisions(store)).store(), STORE));
 }

@@ -32,12 +32,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
-    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
-    ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError, StoreTally,
-    Swept, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed,
-    WorkerRow, WorkerSeen,
+    Agents, Approvals, AuditLog, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX,
+    DeliveredTask, GrantFilter, GrantPage, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState, LeasedTask,
+    OverlongLease, PruneRequest, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record,
+    Release, Reservation, Reserved, ResponseKey, RunFilter, RunLeases, RunLog, RunPage, Scope, Seal, SealedRun,
+    ServerState, SessionFilter, SessionPage, StoreError, StoreTally, Swept, TaskCompletion, TaskFilter, TaskHead,
+    TaskLease, TaskPage, TaskQueue, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
@@ -150,25 +150,17 @@ impl fmt::Debug for PostgresStore {
 }
 
 #[async_trait]
-impl Store for PostgresStore {
+impl RunLog for PostgresStore {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         self.commits.commit(run, at, transition).await
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        read::load(&self.lines, &Scope::All, run, after).await
-    }
-
-    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        read::read_head(&self.lines, &Scope::All, run).await
-    }
-
-    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
-        read::read_head(&self.lines, scope, run).await
-    }
-
-    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         read::load(&self.lines, scope, run, after).await
+    }
+
+    async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        read::read_head(&self.lines, scope, run).await
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
@@ -183,15 +175,136 @@ impl Store for PostgresStore {
         self.wakes.changed(&self.lines, run, after).await
     }
 
-    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-        read::audit(&self.lines, &Scope::All, run).await
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+        sessions::list(&self.lines, filter).await
     }
 
-    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        prune::prune(&self.lines, &self.moments, &self.wakes, request).await
+    }
+
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.wakes.watch(topic)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.moments.now()
+    }
+}
+
+#[async_trait]
+impl RunLeases for PostgresStore {
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
+        leases::renew(&self.lines, &self.moments, run, hold).await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        leases::claim(&self.lines, &self.moments, request).await
+    }
+
+    async fn overlong(&self, agents: &Agents, most: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        leases::overlong(&self.lines, &self.moments, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn end(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
+        leases::end(&self.lines, &self.moments, lease).await
+    }
+}
+
+#[async_trait]
+impl TaskQueue for PostgresStore {
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        tasks::lease(&self.lines, &self.moments, request).await
+    }
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        tasks::heartbeat(&self.lines, &self.moments, leases, lease_ms).await
+    }
+
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let completion = tasks::deliver(&self.lines, lease, &result).await?;
+        if completion == TaskCompletion::Stored {
+            self.wakes.topic(Topic::Runs);
+        }
+        Ok(completion)
+    }
+
+    async fn completed(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        tasks::delivered(&self.lines, run).await
+    }
+
+    async fn collectable(&self, agents: &Agents, most: usize) -> Result<Vec<RunId>, StoreError> {
+        tasks::arrivals(&self.lines, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        let state = tasks::release(&self.lines, &self.moments, lease, how).await?;
+        if state == LeaseState::Held {
+            self.wakes.topic(Topic::Tasks);
+        }
+        Ok(state)
+    }
+
+    async fn lapsed(&self, agents: &Agents, most: usize) -> Result<Vec<TaskHead>, StoreError> {
+        tasks::lapsed(&self.lines, &self.moments, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+    }
+
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        tasks::find(&self.lines, scope, key).await
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+        tasks::tasks(&self.lines, filter).await
+    }
+}
+
+#[async_trait]
+impl Approvals for PostgresStore {
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        questions::find(&self.lines, scope, key).await
+    }
+
+    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        questions::list(&self.lines, filter).await
+    }
+
+    async fn changes(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        most: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        questions::after(&self.lines, scope, after, most).await
+    }
+}
+
+#[async_trait]
+impl Grants for PostgresStore {
+    async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        grants::matching(&self.lines, &self.moments, tenant, tool).await
+    }
+
+    async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        grants::list(&self.lines, filter).await
+    }
+
+    async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        grants::find(&self.lines, scope, id).await
+    }
+
+    async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        let revoking = grants::Revoking { tenant, id, by };
+        grants::revoke(&self.lines, &self.moments, &revoking).await
+    }
+}
+
+#[async_trait]
+impl AuditLog for PostgresStore {
+    async fn rows(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
         read::audit(&self.lines, scope, run).await
     }
 
-    async fn audit_after(
+    async fn rows_after(
         &self,
         scope: &AuditScope,
         after: Option<&Cursor>,
@@ -200,7 +313,7 @@ impl Store for PostgresStore {
         seals::audit_after(&self.lines, scope, after, most).await
     }
 
-    async fn audit_heads(
+    async fn heads(
         &self,
         tenant: Option<&str>,
         after: Option<&RunId>,
@@ -237,105 +350,10 @@ impl Store for PostgresStore {
     async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
         seals::tenants(&self.lines).await
     }
+}
 
-    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
-        grants::matching(&self.lines, &self.moments, tenant, tool).await
-    }
-
-    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
-        grants::list(&self.lines, filter).await
-    }
-
-    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
-        grants::find(&self.lines, scope, id).await
-    }
-
-    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
-        let revoking = grants::Revoking { tenant, id, by };
-        grants::revoke(&self.lines, &self.moments, &revoking).await
-    }
-
-    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
-        leases::renew(&self.lines, &self.moments, run, hold).await
-    }
-
-    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        leases::claim(&self.lines, &self.moments, request).await
-    }
-
-    async fn overlong_leases(&self, agents: &Agents, most: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        leases::overlong(&self.lines, &self.moments, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
-    }
-
-    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
-        leases::end(&self.lines, &self.moments, lease).await
-    }
-
-    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        tasks::lease(&self.lines, &self.moments, request).await
-    }
-
-    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
-        tasks::heartbeat(&self.lines, &self.moments, leases, lease_ms).await
-    }
-
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
-        let completion = tasks::deliver(&self.lines, lease, &result).await?;
-        if completion == TaskCompletion::Stored {
-            self.wakes.topic(Topic::Runs);
-        }
-        Ok(completion)
-    }
-
-    async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
-        tasks::delivered(&self.lines, run).await
-    }
-
-    async fn arrivals(&self, agents: &Agents, most: usize) -> Result<Vec<RunId>, StoreError> {
-        tasks::arrivals(&self.lines, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
-    }
-
-    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
-        let state = tasks::release(&self.lines, &self.moments, lease, how).await?;
-        if state == LeaseState::Held {
-            self.wakes.topic(Topic::Tasks);
-        }
-        Ok(state)
-    }
-
-    async fn lapsed(&self, agents: &Agents, most: usize) -> Result<Vec<TaskHead>, StoreError> {
-        tasks::lapsed(&self.lines, &self.moments, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
-    }
-
-    async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        tasks::find(&self.lines, &Scope::All, key).await
-    }
-
-    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        tasks::find(&self.lines, scope, key).await
-    }
-
-    async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
-        tasks::tasks(&self.lines, filter).await
-    }
-
-    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
-        questions::find(&self.lines, scope, key).await
-    }
-
-    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
-        questions::list(&self.lines, filter).await
-    }
-
-    async fn questions_after(
-        &self,
-        scope: &Scope,
-        after: Option<QuestionSeq>,
-        most: usize,
-    ) -> Result<QuestionChanges, StoreError> {
-        questions::after(&self.lines, scope, after, most).await
-    }
-
+#[async_trait]
+impl ServerState for PostgresStore {
     async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
         desk::setting(&self.lines, name).await
     }
@@ -348,27 +366,23 @@ impl Store for PostgresStore {
         desk::change_setting(&self.lines, name, (from, to)).await
     }
 
-    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-        sessions::list(&self.lines, filter).await
-    }
-
-    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+    async fn reserve(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
         desk::reserve(&self.lines, &self.moments, reservation).await
     }
 
-    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+    async fn keep(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
         desk::keep(&self.lines, key, response).await
     }
 
-    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+    async fn kept(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
         desk::kept(&self.lines, &self.moments, key).await
     }
 
-    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError> {
+    async fn forget(&self, key: &ResponseKey) -> Result<(), StoreError> {
         desk::drop_response(&self.lines, key).await
     }
 
-    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+    async fn note_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
         desk::seen(&self.lines, &self.moments, seen).await
     }
 
@@ -376,23 +390,11 @@ impl Store for PostgresStore {
         desk::workers(&self.lines, &self.moments, scope).await
     }
 
-    async fn tally(&self) -> Result<StoreTally, StoreError> {
+    async fn counts(&self) -> Result<StoreTally, StoreError> {
         desk::tally(&self.lines).await
     }
 
     async fn sweep(&self) -> Result<Swept, StoreError> {
         desk::sweep(&self.lines, &self.moments).await
-    }
-
-    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
-        prune::prune(&self.lines, &self.moments, &self.wakes, request).await
-    }
-
-    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
-        self.wakes.watch(topic)
-    }
-
-    fn now(&self) -> Timestamp {
-        self.moments.now()
     }
 }

@@ -5,7 +5,6 @@
 use std::error::Error;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use holdpoint_core::{Attempt, CallIndex, Repeat, Revision, RunId, Status, ToolName, Turn};
@@ -31,10 +30,10 @@ async fn main() -> Result<(), Failure> {
     writeln!(out, "bare commits: {:.0}/s", bare(folder.path()).await?)?;
     for callers in [1, 4, 16, 64] {
         let url = format!("sqlite:{}", folder.path().join(format!("{callers}.db")).display());
-        let store = Arc::new(SqliteStore::open(&url).await?);
+        let store = Store::from(SqliteStore::open(&url).await?);
         let started = Instant::now();
         let each = TRANSITIONS / callers / if callers == 1 { 8 } else { 1 };
-        let tasks: Vec<_> = (0..callers).map(|caller| tokio::spawn(drive(Arc::clone(&store), caller, each))).collect();
+        let tasks: Vec<_> = (0..callers).map(|caller| tokio::spawn(drive(store.clone(), caller, each))).collect();
         for task in tasks {
             task.await??;
         }
@@ -58,11 +57,11 @@ async fn bare(folder: &Path) -> Result<f64, Failure> {
     Ok(rate)
 }
 
-async fn drive(store: Arc<SqliteStore>, caller: usize, transitions: usize) -> Result<(), Failure> {
+async fn drive(store: Store, caller: usize, transitions: usize) -> Result<(), Failure> {
     let hold = Hold { owner: OwnerId::unique(), lease_ms: 30_000 };
     for number in 0..transitions as u64 {
         let (run, step) = (RunId::new(format!("run-{caller:03}-{:08}", number / STEPS)), number % STEPS);
-        store.commit(&run, Revision(3 * step), transition(step, &hold)).await?;
+        store.runs.commit(&run, Revision(3 * step), transition(step, &hold)).await?;
     }
     Ok(())
 }

@@ -28,20 +28,21 @@ mod writer;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
-    QuestionChange, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release,
-    Reservation, Reserved, ResponseKey, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store,
-    StoreError, StoreFault, StoreTally, Swept, SystemClock, TaskChange, TaskCompletion, TaskFilter, TaskHead,
-    TaskLease, TaskPage, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen, packed,
+    Agents, Approvals, AuditLog, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor,
+    DUE_LIMIT_MAX, DeliveredTask, GrantFilter, GrantPage, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState,
+    LeasedTask, OverlongLease, PruneRequest, QuestionChange, QuestionChanges, QuestionFilter, QuestionPage,
+    QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunLeases, RunLog,
+    RunPage, Scope, Seal, SealedRun, ServerState, SessionFilter, SessionPage, StoreError, StoreFault, StoreTally,
+    Swept, SystemClock, TaskChange, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, TaskQueue, Tombstone,
+    Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen, packed,
 };
 use sqlx::sqlite::SqlitePoolOptions;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use columns::pack_one;
@@ -65,7 +66,8 @@ pub struct SqliteStore {
     readers: Readers,
     waits: Arc<Waits>,
     queue: mpsc::Sender<Request>,
-    writer: Option<JoinHandle<()>>,
+    ending: Arc<Notify>,
+    writer: Mutex<Option<JoinHandle<()>>>,
     poller: JoinHandle<()>,
 }
 
@@ -94,6 +96,7 @@ impl SqliteStore {
             .connect_lazy_with(options.reading(&path));
         let waits = Arc::new(Waits::new());
         let (queue, requests) = mpsc::channel(QUEUE_MAX);
+        let ending = Arc::new(Notify::new());
         let readers = Readers(readers);
         let poller = tokio::spawn(wait::poll(Arc::clone(&waits), queue.downgrade(), readers.clone()));
         let writer = Writer {
@@ -103,21 +106,10 @@ impl SqliteStore {
             clock: Arc::clone(&clock),
             waits: Arc::clone(&waits),
             queue: requests,
+            ending: Arc::clone(&ending),
         };
-        let writer = Some(tokio::spawn(writer.run()));
-        Ok(Self { path, clock, readers, waits, queue, writer, poller })
-    }
-
-    /// Ends the store and waits until the file is closed. Dropping it does the same without waiting.
-    pub async fn close(mut self) {
-        let writer = self.writer.take();
-        let readers = self.readers.clone();
-        drop(self);
-        readers.0.close().await;
-        if let Some(writer) = writer {
-            // A writer that panicked has closed the file as well.
-            _ = writer.await;
-        }
+        let writer = Mutex::new(Some(tokio::spawn(writer.run())));
+        Ok(Self { path, clock, readers, waits, queue, ending, writer, poller })
     }
 
     /// Asks the writer, and waits for its answer.
@@ -147,27 +139,19 @@ impl fmt::Debug for SqliteStore {
 }
 
 #[async_trait]
-impl Store for SqliteStore {
+impl RunLog for SqliteStore {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         transition.check(run).map_err(CommitError::Invalid)?;
         let step = Box::new(step(run, at, transition));
         self.ask(|answer| Request::Commit(step, answer)).await
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        self.readers.load(&Scope::All, run, after).await
-    }
-
-    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        self.readers.head(&Scope::All, run).await
-    }
-
-    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
-        self.readers.head(scope, run).await
-    }
-
-    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         self.readers.load(scope, run, after).await
+    }
+
+    async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.readers.head(scope, run).await
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
@@ -191,15 +175,149 @@ impl Store for SqliteStore {
         }
     }
 
-    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-        self.readers.audit(&Scope::All, run).await
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+        self.readers.sessions(filter).await
     }
 
-    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        self.ask(|answer| Request::Prune(request.clone(), answer)).await
+    }
+
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.waits.watch(topic)
+    }
+
+    async fn close(&self) {
+        self.poller.abort();
+        self.ending.notify_one();
+        self.readers.0.close().await;
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            // A writer that panicked has closed the file as well.
+            _ = writer.await;
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+#[async_trait]
+impl RunLeases for SqliteStore {
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
+        self.ask(|answer| Request::Renew(run.clone(), hold.clone(), answer)).await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        if !leases::any_claimable(&self.readers, request, self.clock.lapse_moment()).await? {
+            return Ok(Vec::new());
+        }
+        self.ask(|answer| Request::Claim(request.clone(), answer)).await
+    }
+
+    async fn overlong(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        leases::overlong(&self.readers, agents, limit.min(DUE_LIMIT_MAX), self.now()).await
+    }
+
+    async fn end(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::EndLease(lease.clone(), answer)).await
+    }
+}
+
+#[async_trait]
+impl TaskQueue for SqliteStore {
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        if !tasks::any_waiting(&self.readers, request, self.now()).await? {
+            return Ok(Vec::new());
+        }
+        self.ask(|answer| Request::Lease(request.clone(), answer)).await
+    }
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        if leases.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.ask(|answer| Request::Heartbeat(leases.to_vec(), lease_ms, answer)).await
+    }
+
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let result = pack_one(result);
+        self.ask(|answer| Request::Deliver(lease.clone(), result, answer)).await
+    }
+
+    async fn completed(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        self.readers.delivered(run).await
+    }
+
+    async fn collectable(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.readers.arrivals(agents, limit).await
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        self.ask(|answer| Request::Release(lease.clone(), how, answer)).await
+    }
+
+    async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError> {
+        self.readers.lapsed(agents, self.clock.lapse_moment(), limit).await
+    }
+
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        self.readers.task(scope, key).await
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+        self.readers.tasks(filter).await
+    }
+}
+
+#[async_trait]
+impl Approvals for SqliteStore {
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        self.readers.question(scope, key).await
+    }
+
+    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        self.readers.questions(filter).await
+    }
+
+    async fn changes(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        self.readers.questions_after(scope, after, limit).await
+    }
+}
+
+#[async_trait]
+impl Grants for SqliteStore {
+    async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        self.readers.grants_for(tenant, tool, self.now()).await
+    }
+
+    async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        self.readers.grants(filter).await
+    }
+
+    async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        self.readers.grant(scope, id).await
+    }
+
+    async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        let revoking = Revoking::new(tenant, id, by);
+        self.ask(|answer| Request::RevokeGrant(revoking, answer)).await
+    }
+}
+
+#[async_trait]
+impl AuditLog for SqliteStore {
+    async fn rows(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
         self.readers.audit(scope, run).await
     }
 
-    async fn audit_after(
+    async fn rows_after(
         &self,
         scope: &AuditScope,
         after: Option<&Cursor>,
@@ -208,7 +326,7 @@ impl Store for SqliteStore {
         self.readers.audit_after(scope, after, limit).await
     }
 
-    async fn audit_heads(
+    async fn heads(
         &self,
         tenant: Option<&str>,
         after: Option<&RunId>,
@@ -248,107 +366,10 @@ impl Store for SqliteStore {
     async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
         self.readers.tenants().await
     }
+}
 
-    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
-        self.readers.grants_for(tenant, tool, self.now()).await
-    }
-
-    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
-        self.readers.grants(filter).await
-    }
-
-    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
-        self.readers.grant(scope, id).await
-    }
-
-    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
-        let revoking = Revoking::new(tenant, id, by);
-        self.ask(|answer| Request::RevokeGrant(revoking, answer)).await
-    }
-
-    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
-        self.ask(|answer| Request::Renew(run.clone(), hold.clone(), answer)).await
-    }
-
-    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        if !leases::any_claimable(&self.readers, request, self.clock.lapse_moment()).await? {
-            return Ok(Vec::new());
-        }
-        self.ask(|answer| Request::Claim(request.clone(), answer)).await
-    }
-
-    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        leases::overlong(&self.readers, agents, limit.min(DUE_LIMIT_MAX), self.now()).await
-    }
-
-    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
-        self.ask(|answer| Request::EndLease(lease.clone(), answer)).await
-    }
-
-    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        if !tasks::any_waiting(&self.readers, request, self.now()).await? {
-            return Ok(Vec::new());
-        }
-        self.ask(|answer| Request::Lease(request.clone(), answer)).await
-    }
-
-    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
-        if leases.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.ask(|answer| Request::Heartbeat(leases.to_vec(), lease_ms, answer)).await
-    }
-
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
-        let result = pack_one(result);
-        self.ask(|answer| Request::Deliver(lease.clone(), result, answer)).await
-    }
-
-    async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
-        self.readers.delivered(run).await
-    }
-
-    async fn arrivals(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
-        self.readers.arrivals(agents, limit).await
-    }
-
-    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
-        self.ask(|answer| Request::Release(lease.clone(), how, answer)).await
-    }
-
-    async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError> {
-        self.readers.lapsed(agents, self.clock.lapse_moment(), limit).await
-    }
-
-    async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        self.readers.task(&Scope::All, key).await
-    }
-
-    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        self.readers.task(scope, key).await
-    }
-
-    async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
-        self.readers.tasks(filter).await
-    }
-
-    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
-        self.readers.question(scope, key).await
-    }
-
-    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
-        self.readers.questions(filter).await
-    }
-
-    async fn questions_after(
-        &self,
-        scope: &Scope,
-        after: Option<QuestionSeq>,
-        limit: usize,
-    ) -> Result<QuestionChanges, StoreError> {
-        self.readers.questions_after(scope, after, limit).await
-    }
-
+#[async_trait]
+impl ServerState for SqliteStore {
     async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
         self.readers.setting(name).await
     }
@@ -364,29 +385,25 @@ impl Store for SqliteStore {
         Ok(matches!(self.at_desk(write).await?, DeskAnswer::Changed(true)))
     }
 
-    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-        self.readers.sessions(filter).await
-    }
-
-    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+    async fn reserve(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
         let answer = self.at_desk(DeskWrite::Reserve(reservation.clone())).await?;
         let DeskAnswer::Reserved(reserved) = answer else { return Err(corrupt("a reservation got another answer")) };
         Ok(reserved)
     }
 
-    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+    async fn keep(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
         self.at_desk(DeskWrite::Keep(key.clone(), pack_one(response))).await.map(drop)
     }
 
-    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+    async fn kept(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
         self.readers.kept_response(key, self.now()).await
     }
 
-    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError> {
+    async fn forget(&self, key: &ResponseKey) -> Result<(), StoreError> {
         self.at_desk(DeskWrite::Drop(key.clone())).await.map(drop)
     }
 
-    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+    async fn note_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
         self.at_desk(DeskWrite::Seen(seen.clone())).await.map(drop)
     }
 
@@ -394,7 +411,7 @@ impl Store for SqliteStore {
         self.readers.workers(scope, self.now()).await
     }
 
-    async fn tally(&self) -> Result<StoreTally, StoreError> {
+    async fn counts(&self) -> Result<StoreTally, StoreError> {
         self.readers.tally().await
     }
 
@@ -402,18 +419,6 @@ impl Store for SqliteStore {
         let answer = self.at_desk(DeskWrite::Sweep).await?;
         let DeskAnswer::Swept(swept) = answer else { return Err(corrupt("a sweep got another answer")) };
         Ok(swept)
-    }
-
-    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
-        self.ask(|answer| Request::Prune(request.clone(), answer)).await
-    }
-
-    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
-        self.waits.watch(topic)
-    }
-
-    fn now(&self) -> Timestamp {
-        self.clock.now()
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use holdpoint_core::{RunId, Status};
 use holdpoint_store::{Clock, LeaseState, Seal, TaskChange, TaskCompletion, Topic};
 use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::batch::{Batch, Values};
 use crate::board::Board;
@@ -36,6 +36,8 @@ pub(crate) struct Writer {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) waits: Arc<Waits>,
     pub(crate) queue: mpsc::Receiver<Request>,
+    /// Told when the store is to be closed.
+    pub(crate) ending: Arc<Notify>,
 }
 
 /// What is to be heard of after the commit.
@@ -60,9 +62,17 @@ impl Writer {
         let mut waiting = VecDeque::new();
         loop {
             if waiting.is_empty() {
-                match self.queue.recv().await {
-                    Some(request) => waiting.push_back(request),
-                    None => break,
+                tokio::select! {
+                    biased;
+                    request = self.queue.recv() => match request {
+                        Some(request) => waiting.push_back(request),
+                        None => break,
+                    },
+                    // What was asked for before is done, and nobody can ask any more.
+                    () = self.ending.notified() => {
+                        self.queue.close();
+                        continue;
+                    }
                 }
             }
             self.fill(&mut waiting);

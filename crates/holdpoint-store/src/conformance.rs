@@ -265,7 +265,7 @@ macro_rules! with_store_rules {
 /// # use std::sync::Arc;
 /// # use holdpoint_store::{ManualClock, MemoryStore, Store};
 /// # type Folder = (); type Durable = MemoryStore;
-/// # async fn open(_: &Folder, clock: &Arc<ManualClock>) -> Arc<dyn Store> { Arc::new(Durable::with_clock(clock.clone())) }
+/// # async fn open(_: &Folder, clock: &Arc<ManualClock>) -> Store { Arc::new(Durable::with_clock(clock.clone())) }
 /// mod conformance {
 ///     # use super::*;
 ///     use holdpoint_store::conformance::Fixture;
@@ -343,15 +343,15 @@ fn step_at(records: &[&[u8]], at: Timestamp) -> Transition {
 }
 
 /// Creates a run with one record and this head.
-async fn create(store: &Arc<dyn Store>, run: &RunId, head: HeadUpdate) -> Checked {
+async fn create(store: &Store, run: &RunId, head: HeadUpdate) -> Checked {
     let transition = Transition::new(vec![b"first".to_vec()], head, START);
-    let made = store.commit(run, Revision(0), transition).await;
+    let made = store.runs.commit(run, Revision(0), transition).await;
     expect(matches!(made, Ok(Revision(1))), || format!("creating `{run}` gave {made:?}, not revision 1"))
 }
 
 /// Appends one record at this revision.
-async fn append(store: &Arc<dyn Store>, run: &RunId, at: Revision) -> Checked {
-    let made = store.commit(run, at, step(&[b"next"])).await;
+async fn append(store: &Store, run: &RunId, at: Revision) -> Checked {
+    let made = store.runs.commit(run, at, step(&[b"next"])).await;
     expect(made.is_ok(), || format!("a commit at revision {at} gave {made:?}"))
 }
 

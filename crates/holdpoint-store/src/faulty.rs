@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId};
 
-use crate::{CommitError, Record, Store, StoreError, StoreLayer, Transition};
+use crate::{CommitError, Layer, Record, RunLogLayer, Scope, Store, StoreError, Transition};
 
 /// Wraps a store and fails the commits that it was told to fail.
 pub struct FaultyStore {
-    inner: Arc<dyn Store>,
+    inner: Store,
     plan: Mutex<Plan>,
 }
 
@@ -33,8 +33,13 @@ pub enum FaultPoint {
 
 impl FaultyStore {
     /// A store that works until it is told to fail.
-    pub fn new(inner: Arc<dyn Store>) -> Self {
-        Self { inner, plan: Mutex::default() }
+    pub fn new(inner: impl Into<Store>) -> Arc<Self> {
+        Arc::new(Self { inner: inner.into(), plan: Mutex::default() })
+    }
+
+    /// The store that fails.
+    pub fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.inner.clone() }
     }
 
     /// Fails the `nth` commit from now, counted from 1. May be called for several.
@@ -75,27 +80,29 @@ impl FaultyStore {
     }
 }
 
-#[async_trait]
-impl StoreLayer for FaultyStore {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
+impl Layer for FaultyStore {
+    fn inner(&self) -> &Store {
+        &self.inner
     }
+}
 
+#[async_trait]
+impl RunLogLayer for FaultyStore {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         match self.next_commit() {
-            None => self.inner.commit(run, at, transition).await,
+            None => self.inner.runs.commit(run, at, transition).await,
             Some(FaultPoint::Before) => Err(StoreError::failed("commit", "fault before the effect").into()),
             Some(FaultPoint::After) => {
-                self.inner.commit(run, at, transition).await?;
+                self.inner.runs.commit(run, at, transition).await?;
                 Err(StoreError::failed("commit", "fault after the effect").into())
             }
         }
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         if self.next_load_fails() {
             return Err(StoreError::failed("load the run", "fault"));
         }
-        self.inner.load(run, after).await
+        self.inner.runs.load(scope, run, after).await
     }
 }

@@ -1,9 +1,9 @@
 //! The store contract, the memory store and the conformance suite.
 //!
 //! A store keeps, per run, an append-only list of records and a small [`Head`] that lists and timers need. It never
-//! reads a record: what is in it is the codec's business. [`Store`] says what every store promises, [`conformance`]
-//! checks it, [`MemoryStore`] is the first one, [`StoreLayer`] is for stores around others, and [`FaultyStore`] is one of
-//! those: it breaks any store on purpose.
+//! reads a record: what is in it is the codec's business. The traits of the roles ([`RunLog`] and the others) say what every
+//! store promises, [`Store`] is what its users hold, [`conformance`] checks it, and [`MemoryStore`] is the first one. A
+//! [`Layer`] wraps a part of a store; [`FaultyStore`] is one that breaks on purpose.
 
 pub mod audit;
 mod clock;
@@ -20,6 +20,7 @@ pub mod packed;
 mod prune;
 mod question;
 mod response;
+mod role;
 mod run_list;
 mod scope;
 mod session_list;
@@ -37,7 +38,9 @@ pub use error::{CommitError, StoreError, TransitionProblem};
 pub use fault::StoreFault;
 pub use faulty::{FaultPoint, FaultyStore};
 pub use grant::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked};
-pub use layer::StoreLayer;
+pub use layer::{
+    ApprovalsLayer, AuditLogLayer, GrantsLayer, Layer, RunLeasesLayer, RunLogLayer, ServerStateLayer, TaskQueueLayer,
+};
 pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, LeaseOf, OverlongLease, OwnerId};
 pub use lease_clock::{LeaseClock, ManualLeaseClock, SystemLeaseClock, boot_us};
 pub use memory::MemoryStore;
@@ -47,10 +50,11 @@ pub use question::{
     QuestionRow, QuestionSeq, QuestionStatus,
 };
 pub use response::{RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, RESPONSE_KEY_BYTES_MAX, Reservation, Reserved, ResponseKey};
+pub use role::{Approvals, AuditLog, Grants, RunLeases, RunLog, ServerState, TaskQueue};
 pub use run_list::{Cursor, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, RunFilter, RunPage};
 pub use scope::Scope;
 pub use session_list::{SessionFilter, SessionPage, SessionRow, SessionUse};
-pub use store::{DUE_LIMIT_MAX, Store, Topic};
+pub use store::{AllRoles, DUE_LIMIT_MAX, Store, Topic};
 pub use task::{
     DeliveredTask, Fence, GuardedTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState,
     LeasedTask, Release, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage,

@@ -25,12 +25,13 @@ use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor, DUE_LIMIT_MAX, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, PruneRequest,
-    QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved,
-    ResponseKey, Revoked, RunFilter, RunPage, Scope, Seal, SealedRun, SessionFilter, SessionPage, Store, StoreError,
-    StoreTally, Swept, SystemClock, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, Tombstone, Topic, Trace,
-    Transition, Unsealed, WorkerRow, WorkerSeen,
+    Agents, Approvals, AuditLog, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor,
+    DUE_LIMIT_MAX, DeliveredTask, GrantFilter, GrantPage, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState,
+    LeasedTask, OverlongLease, PruneRequest, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq,
+    Record, Release, Reservation, Reserved, ResponseKey, Revoked, RunFilter, RunLeases, RunLog, RunPage, Scope, Seal,
+    SealedRun, ServerState, SessionFilter, SessionPage, StoreError, StoreTally, Swept, SystemClock, TaskCompletion,
+    TaskFilter, TaskHead, TaskLease, TaskPage, TaskQueue, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow,
+    WorkerSeen,
 };
 use table::{Moved, Table, Wanted};
 
@@ -90,27 +91,19 @@ impl fmt::Debug for MemoryStore {
 }
 
 #[async_trait]
-impl Store for MemoryStore {
+impl RunLog for MemoryStore {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         transition.check(run).map_err(CommitError::Invalid)?;
         let now = self.now();
         self.table().commit(&Wanted { run, at, step: &transition, now })
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        self.table().load(&Scope::All, run, after)
-    }
-
-    async fn head(&self, run: &RunId) -> Result<Option<Head>, StoreError> {
-        Ok(self.table().head(&Scope::All, run))
-    }
-
-    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
-        Ok(self.table().head(scope, run))
-    }
-
-    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         self.table().load(scope, run, after)
+    }
+
+    async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        Ok(self.table().head(scope, run))
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
@@ -131,15 +124,151 @@ impl Store for MemoryStore {
         }
     }
 
-    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-        Ok(self.table().audit(run))
+    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+        self.table().sessions(filter)
     }
 
-    async fn audit_in(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        let now = self.now();
+        Ok(self.table().prune(request, now))
+    }
+
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.table().watch(topic)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+#[async_trait]
+impl RunLeases for MemoryStore {
+    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
+        let now = self.now();
+        Ok(self.table().renew(run, hold, now))
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+        let now = self.now();
+        Ok(self.table().claim(request, now))
+    }
+
+    async fn overlong(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        let now = self.now();
+        Ok(self.table().overlong_leases(agents, limit.min(DUE_LIMIT_MAX), now))
+    }
+
+    async fn end(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
+        let now = self.now();
+        Ok(self.table().end_lease(lease, now))
+    }
+}
+
+#[async_trait]
+impl TaskQueue for MemoryStore {
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        let now = self.now();
+        Ok(self.table().lease(request, now))
+    }
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        let now = self.now();
+        let mut table = self.table();
+        Ok(leases.iter().map(|lease| table.heartbeat(lease, lease_ms, now)).collect())
+    }
+
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let mut table = self.table();
+        let completion = table.deliver(lease, result);
+        if completion == TaskCompletion::Stored {
+            table.notify(Topic::Runs);
+        }
+        Ok(completion)
+    }
+
+    async fn completed(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        Ok(self.table().delivered(run))
+    }
+
+    async fn collectable(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.table().arrivals(agents, limit.min(DUE_LIMIT_MAX)))
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        let now = self.now();
+        let mut table = self.table();
+        let state = table.release(lease, how, now);
+        if state == LeaseState::Held {
+            table.notify(Topic::Tasks);
+        }
+        Ok(state)
+    }
+
+    async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError> {
+        let now = self.now();
+        Ok(self.table().lapsed(agents, now, limit.min(DUE_LIMIT_MAX)))
+    }
+
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        Ok(self.table().task(key).filter(|task| scope.covers(task.tenant.as_deref())))
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+        self.table().tasks(filter)
+    }
+}
+
+#[async_trait]
+impl Approvals for MemoryStore {
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        let table = self.table();
+        Ok(table.place_of(key).and_then(|place| table.questions.find(scope, place)))
+    }
+
+    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        self.table().questions.list(filter)
+    }
+
+    async fn changes(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        self.table().questions.after(scope, after, limit.min(DUE_LIMIT_MAX))
+    }
+}
+
+#[async_trait]
+impl Grants for MemoryStore {
+    async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        let now = self.now();
+        Ok(self.table().grants.matching(tenant, tool, now))
+    }
+
+    async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        self.table().grants.list(filter)
+    }
+
+    async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        let table = self.table();
+        Ok(table.grants.find(id).filter(|row| scope.covers(row.tenant.as_deref())).cloned())
+    }
+
+    async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        let revoked = Revoked { by: by.into(), at: self.now() };
+        Ok(self.table().grants.revoke((tenant, id), revoked))
+    }
+}
+
+#[async_trait]
+impl AuditLog for MemoryStore {
+    async fn rows(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
         Ok(self.table().audit_in(scope, run))
     }
 
-    async fn audit_after(
+    async fn rows_after(
         &self,
         scope: &AuditScope,
         after: Option<&Cursor>,
@@ -148,7 +277,7 @@ impl Store for MemoryStore {
         self.table().audit_after(scope, after, limit.min(DUE_LIMIT_MAX))
     }
 
-    async fn audit_heads(
+    async fn heads(
         &self,
         tenant: Option<&str>,
         after: Option<&RunId>,
@@ -186,119 +315,10 @@ impl Store for MemoryStore {
     async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
         Ok(self.table().tenants())
     }
+}
 
-    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
-        let now = self.now();
-        Ok(self.table().grants.matching(tenant, tool, now))
-    }
-
-    async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
-        self.table().grants.list(filter)
-    }
-
-    async fn grant(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
-        let table = self.table();
-        Ok(table.grants.find(id).filter(|row| scope.covers(row.tenant.as_deref())).cloned())
-    }
-
-    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
-        let revoked = Revoked { by: by.into(), at: self.now() };
-        Ok(self.table().grants.revoke((tenant, id), revoked))
-    }
-
-    async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
-        let now = self.now();
-        Ok(self.table().renew(run, hold, now))
-    }
-
-    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        let now = self.now();
-        Ok(self.table().claim(request, now))
-    }
-
-    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        let now = self.now();
-        Ok(self.table().overlong_leases(agents, limit.min(DUE_LIMIT_MAX), now))
-    }
-
-    async fn end_lease(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
-        let now = self.now();
-        Ok(self.table().end_lease(lease, now))
-    }
-
-    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        let now = self.now();
-        Ok(self.table().lease(request, now))
-    }
-
-    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
-        let now = self.now();
-        let mut table = self.table();
-        Ok(leases.iter().map(|lease| table.heartbeat(lease, lease_ms, now)).collect())
-    }
-
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
-        let mut table = self.table();
-        let completion = table.deliver(lease, result);
-        if completion == TaskCompletion::Stored {
-            table.notify(Topic::Runs);
-        }
-        Ok(completion)
-    }
-
-    async fn delivered(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
-        Ok(self.table().delivered(run))
-    }
-
-    async fn arrivals(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
-        Ok(self.table().arrivals(agents, limit.min(DUE_LIMIT_MAX)))
-    }
-
-    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
-        let now = self.now();
-        let mut table = self.table();
-        let state = table.release(lease, how, now);
-        if state == LeaseState::Held {
-            table.notify(Topic::Tasks);
-        }
-        Ok(state)
-    }
-
-    async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError> {
-        let now = self.now();
-        Ok(self.table().lapsed(agents, now, limit.min(DUE_LIMIT_MAX)))
-    }
-
-    async fn task(&self, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        Ok(self.table().task(key))
-    }
-
-    async fn task_in(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        Ok(self.table().task(key).filter(|task| scope.covers(task.tenant.as_deref())))
-    }
-
-    async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
-        self.table().tasks(filter)
-    }
-
-    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
-        let table = self.table();
-        Ok(table.place_of(key).and_then(|place| table.questions.find(scope, place)))
-    }
-
-    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
-        self.table().questions.list(filter)
-    }
-
-    async fn questions_after(
-        &self,
-        scope: &Scope,
-        after: Option<QuestionSeq>,
-        limit: usize,
-    ) -> Result<QuestionChanges, StoreError> {
-        self.table().questions.after(scope, after, limit.min(DUE_LIMIT_MAX))
-    }
-
+#[async_trait]
+impl ServerState for MemoryStore {
     async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
         Ok(self.table().front_desk.setting(name))
     }
@@ -311,31 +331,27 @@ impl Store for MemoryStore {
         Ok(self.table().front_desk.change_setting(name, (from, to)))
     }
 
-    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-        self.table().sessions(filter)
-    }
-
-    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+    async fn reserve(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
         let now = self.now();
         Ok(self.table().front_desk.reserve(reservation, now))
     }
 
-    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+    async fn keep(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
         self.table().front_desk.keep(key, response);
         Ok(())
     }
 
-    async fn kept_response(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+    async fn kept(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
         let now = self.now();
         Ok(self.table().front_desk.kept(key, now))
     }
 
-    async fn drop_response(&self, key: &ResponseKey) -> Result<(), StoreError> {
+    async fn forget(&self, key: &ResponseKey) -> Result<(), StoreError> {
         self.table().front_desk.drop_response(key);
         Ok(())
     }
 
-    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+    async fn note_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
         let now = self.now();
         self.table().front_desk.seen(seen, now);
         Ok(())
@@ -346,25 +362,12 @@ impl Store for MemoryStore {
         Ok(self.table().workers(scope, now))
     }
 
-    async fn tally(&self) -> Result<StoreTally, StoreError> {
+    async fn counts(&self) -> Result<StoreTally, StoreError> {
         Ok(self.table().tally())
     }
 
     async fn sweep(&self) -> Result<Swept, StoreError> {
         let now = self.now();
         Ok(self.table().front_desk.sweep(now))
-    }
-
-    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
-        let now = self.now();
-        Ok(self.table().prune(request, now))
-    }
-
-    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
-        self.table().watch(topic)
-    }
-
-    fn now(&self) -> Timestamp {
-        self.clock.now()
     }
 }

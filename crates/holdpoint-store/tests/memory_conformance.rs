@@ -8,7 +8,7 @@ mod memory {
 
     fn fixture() -> Fixture {
         let clock = Arc::new(ManualClock::default());
-        Fixture::new(Arc::new(MemoryStore::with_clock(clock.clone())), clock)
+        Fixture::new(MemoryStore::with_clock(clock.clone()), clock)
     }
 
     store_conformance_tests!(fixture());
@@ -22,8 +22,8 @@ mod faulty_without_faults {
 
     fn fixture() -> Fixture {
         let clock = Arc::new(ManualClock::default());
-        let store = FaultyStore::new(Arc::new(MemoryStore::with_clock(clock.clone())));
-        Fixture::new(Arc::new(store), clock)
+        let store = FaultyStore::new(MemoryStore::with_clock(clock.clone()));
+        Fixture::new(store.store(), clock)
     }
 
     store_conformance_tests!(fixture());

@@ -8,12 +8,13 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp, ToolName};
 use holdpoint_store::conformance::{self, Fixture};
 use holdpoint_store::{
-    AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, Fence, GrantFilter, GrantRow, Head, HeadUpdate,
-    LeaseRequest, LeaseState, LeasedTask, ManualClock, MemoryStore, PruneRequest, QuestionChange, QuestionChanges,
-    QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
-    RunFilter, RunPage, Scope, Seal, SealedRun, SessionUse, Store, StoreError, StoreLayer, StoreTally, TaskChange,
-    TaskCompletion, TaskGuard, TaskLease, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen,
-    first_link, next_link, seal_link,
+    ApprovalsLayer, AuditLogLayer, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, Fence,
+    GrantFilter, GrantRow, GrantsLayer, Head, HeadUpdate, Layer, LeaseRequest, LeaseState, LeasedTask, ManualClock,
+    MemoryStore, PruneRequest, QuestionChange, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq,
+    Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunLeasesLayer, RunLogLayer, RunPage, Scope, Seal,
+    SealedRun, ServerStateLayer, SessionUse, Store, StoreError, StoreTally, TaskChange, TaskCompletion, TaskGuard,
+    TaskLease, TaskQueueLayer, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link,
+    next_link, seal_link,
 };
 use tokio::sync::watch;
 
@@ -75,15 +76,15 @@ enum Mistake {
 }
 
 struct BrokenStore {
-    inner: MemoryStore,
+    inner: Store,
     mistake: Mistake,
     leased: Mutex<Vec<LeasedTask>>,
     claimed: Mutex<Vec<RunId>>,
     silent: watch::Sender<u64>,
 }
 
-fn broken(mistake: Mistake, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
-    let inner = MemoryStore::with_clock(Arc::clone(clock) as Arc<_>);
+fn broken(mistake: Mistake, clock: &Arc<ManualClock>) -> Store {
+    let inner = MemoryStore::with_clock(Arc::clone(clock) as Arc<_>).into();
     Arc::new(BrokenStore {
         inner,
         mistake,
@@ -91,6 +92,7 @@ fn broken(mistake: Mistake, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
         claimed: Mutex::default(),
         silent: watch::Sender::default(),
     })
+    .store()
 }
 
 fn fixture(mistake: Mistake) -> Fixture {
@@ -116,7 +118,7 @@ impl BrokenStore {
 
     /// The lease that the inner store gave, for the one that this store takes it for.
     async fn inner_lease(&self, lease: &TaskLease) -> Result<TaskLease, StoreError> {
-        let Some(task) = self.inner.task(&lease.key).await? else { return Ok(lease.clone()) };
+        let Some(task) = self.inner.tasks.find(&Scope::All, &lease.key).await? else { return Ok(lease.clone()) };
         let (TaskState::Leased { fence, .. } | TaskState::Delivered { fence, .. }) = task.state else {
             return Ok(lease.clone());
         };
@@ -130,16 +132,20 @@ impl BrokenStore {
     }
 }
 
-#[async_trait]
-impl StoreLayer for BrokenStore {
-    fn inner(&self) -> &dyn Store {
+impl Layer for BrokenStore {
+    fn inner(&self) -> &Store {
         &self.inner
     }
+}
 
+#[async_trait]
+impl RunLogLayer for BrokenStore {
     async fn commit(&self, run: &RunId, at: Revision, mut step: Transition) -> Result<Revision, CommitError> {
         let mut at = at;
         match self.mistake {
-            Mistake::IgnoresTheRevision => at = self.inner.head(run).await?.map_or(Revision(0), |head| head.revision),
+            Mistake::IgnoresTheRevision => {
+                at = self.inner.runs.head(&Scope::All, run).await?.map_or(Revision(0), |head| head.revision);
+            }
             Mistake::ForgetsDeadlines => step.head.deadline = None,
             Mistake::ForgetsWhoHolds => step.hold = None,
             Mistake::LosesAuditRows => step.audit = None,
@@ -168,15 +174,15 @@ impl StoreLayer for BrokenStore {
             _ => {}
         }
         let half = Transition::new(step.records.clone(), step.head.clone(), step.at);
-        let made = self.inner.commit(run, at, step).await;
+        let made = self.inner.runs.commit(run, at, step).await;
         if self.has(Mistake::WritesHalfOnLostLease) && matches!(made, Err(CommitError::LeaseLost)) {
-            self.inner.commit(run, at, half).await?;
+            self.inner.runs.commit(run, at, half).await?;
         }
         made
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        let mut records = self.inner.load(run, after).await?;
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        let mut records = self.inner.runs.load(scope, run, after).await?;
         if self.has(Mistake::LosesTheLastRecord) {
             records.pop();
         }
@@ -184,7 +190,7 @@ impl StoreLayer for BrokenStore {
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
-        let mut page = self.inner.list(filter).await?;
+        let mut page = self.inner.runs.list(filter).await?;
         if self.has(Mistake::ListsTheOldestFirst) {
             page.runs.reverse();
         }
@@ -193,122 +199,72 @@ impl StoreLayer for BrokenStore {
 
     async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
         if self.has(Mistake::NeverWakes) {
-            return self.inner.head(run).await?.map(|_| after).ok_or_else(|| StoreError::NotFound { run: run.clone() });
+            return self
+                .inner
+                .runs
+                .head(&Scope::All, run)
+                .await?
+                .map(|_| after)
+                .ok_or_else(|| StoreError::NotFound { run: run.clone() });
         }
-        self.inner.changed(run, after).await
+        self.inner.runs.changed(run, after).await
     }
 
-    async fn audit(&self, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-        let mut rows = self.inner.audit(run).await?;
-        if self.has(Mistake::ForgetsWhoseChainItIs) {
-            let mut link = first_link(&RunId::new("any"), None);
-            for row in &mut rows {
-                link = next_link(link, row.revision, row.at, &row.body);
-                row.link = link;
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        let mut request = request.clone();
+        if self.has(Mistake::PrunesEveryTenant) {
+            request.tenant = None;
+        }
+        if self.has(Mistake::PrunesPausedRuns) {
+            let paused = RunFilter { status: Some(Status::AwaitingToolResults), ..RunFilter::default() };
+            for head in self.inner.runs.list(&paused).await?.runs {
+                let over = Transition::new(vec![vec![0]], HeadUpdate::new(Status::Finished), Timestamp(0));
+                let ended = self.inner.runs.commit(&head.run, head.revision, over).await;
+                ended.map_err(|error| StoreError::failed("end a run", error))?;
             }
         }
-        Ok(rows)
-    }
-
-    async fn audit_heads(
-        &self,
-        tenant: Option<&str>,
-        after: Option<&RunId>,
-        limit: usize,
-    ) -> Result<Vec<SealedRun>, StoreError> {
-        if !self.has(Mistake::ShowsHeadsOfEveryTenant) {
-            return self.inner.audit_heads(tenant, after, limit).await;
-        }
-        let mut heads = Vec::new();
-        for tenant in self.inner.tenants().await? {
-            heads.extend(self.inner.audit_heads(tenant.as_deref(), after, limit).await?);
-        }
-        Ok(heads)
-    }
-
-    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
-        let mut sealed = self.inner.seal(tenant).await?;
-        if let Some(seal) = sealed.as_mut().filter(|_| self.has(Mistake::SealsWithoutTheSealBefore)) {
-            seal.link = seal_link(None, (tenant, seal.number, seal.at), &seal.runs);
-        }
-        Ok(sealed)
-    }
-
-    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
-        let mut unsealed = self.inner.unsealed().await?;
-        unsealed.truncate(if self.has(Mistake::ForgetsWhatMoved) { 1 } else { usize::MAX });
-        Ok(unsealed)
-    }
-
-    async fn audit_after(
-        &self,
-        scope: &AuditScope,
-        after: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<AuditPage, StoreError> {
-        let scope = if self.has(Mistake::PagesOfEveryTenant) { &AuditScope::All } else { scope };
-        self.inner.audit_after(scope, after, limit).await
-    }
-
-    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
-        let mut traces = self.inner.traces(tenant, sealed).await?;
-        if self.has(Mistake::LosesTombstones) {
-            traces.iter_mut().for_each(|trace| trace.tombstones.clear());
-        }
-        Ok(traces)
-    }
-
-    async fn tombstones(
-        &self,
-        tenant: Option<&str>,
-        after: Option<&RunId>,
-        limit: usize,
-    ) -> Result<Vec<Tombstone>, StoreError> {
-        if self.has(Mistake::LosesTombstones) {
+        if self.has(Mistake::PrunesNothing) {
             return Ok(Vec::new());
         }
-        self.inner.tombstones(tenant, after, limit).await
+        self.inner.runs.prune(&request).await
     }
 
-    async fn grants_for(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
-        if !self.has(Mistake::GrantsToEveryTenant) {
-            return self.inner.grants_for(tenant, tool).await;
-        }
-        let filter = GrantFilter { tool: Some(tool.clone()), ..GrantFilter::default() };
-        Ok(self.inner.grants(&filter).await?.grants)
+    async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.inner.runs.head(self.seen(scope), run).await
     }
 
-    async fn revoke_grant(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
-        if self.has(Mistake::RevokesForEveryTenant) {
-            let all = self.inner.grants(&GrantFilter::default()).await?.grants;
-            let of = all.iter().find(|grant| *grant.id == *id).and_then(|grant| grant.tenant.clone());
-            return self.inner.revoke_grant(of.as_deref(), id, by).await;
-        }
-        self.inner.revoke_grant(tenant, id, by).await
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        if self.has(Mistake::NeverWakesWatchers) { self.silent.subscribe() } else { self.inner.runs.watch(topic) }
     }
+}
 
+#[async_trait]
+impl RunLeasesLayer for BrokenStore {
     async fn renew(&self, run: &RunId, hold: &holdpoint_store::Hold) -> Result<LeaseState, StoreError> {
         if self.has(Mistake::RenewsForAnybody) {
             return Ok(LeaseState::Held);
         }
-        self.inner.renew(run, hold).await
+        self.inner.leases.renew(run, hold).await
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        let mut runs = self.inner.claim(request).await?;
+        let mut runs = self.inner.leases.claim(request).await?;
         if self.has(Mistake::ClaimsTwice) {
             let before = std::mem::replace(&mut *self.claimed.lock().unwrap(), runs.clone());
             runs.extend(before);
         }
         Ok(runs)
     }
+}
 
+#[async_trait]
+impl TaskQueueLayer for BrokenStore {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
         let mut request = request.clone();
         if self.has(Mistake::LeasesToEveryTenant) {
             request.tenant = None;
         }
-        let mut tasks = self.inner.lease(&request).await?;
+        let mut tasks = self.inner.tasks.lease(&request).await?;
         if self.has(Mistake::FencesByAttempt) {
             for task in &mut tasks {
                 task.lease.fence = Fence(task.task.attempts.0.into());
@@ -325,17 +281,17 @@ impl StoreLayer for BrokenStore {
         let mut states = Vec::new();
         for lease in leases {
             let lease = self.inner_lease(lease).await?;
-            states.extend(self.inner.heartbeat(&[lease], lease_ms).await?);
+            states.extend(self.inner.tasks.heartbeat(&[lease], lease_ms).await?);
         }
         Ok(states)
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         let lease = self.inner_lease(lease).await?;
         if self.has(Mistake::RefusesTheSameResultTwice) && self.is_delivered(&lease.key).await? {
             return Ok(TaskCompletion::LeaseLost);
         }
-        self.inner.deliver(&lease, result).await
+        self.inner.tasks.complete(&lease, result).await
     }
 
     async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
@@ -346,94 +302,186 @@ impl StoreLayer for BrokenStore {
             | (Mistake::TakesEveryLeaseForLapsed, Release::Lapsed { .. }) => Release::Retry { delay_ms: 0 },
             _ => how,
         };
-        self.inner.release(&lease, how).await
+        self.inner.tasks.release(&lease, how).await
+    }
+}
+
+#[async_trait]
+impl ApprovalsLayer for BrokenStore {
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        self.inner.approvals.find(self.seen(scope), key).await
     }
 
-    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
-        let mut request = request.clone();
-        if self.has(Mistake::PrunesEveryTenant) {
-            request.tenant = None;
-        }
-        if self.has(Mistake::PrunesPausedRuns) {
-            let paused = RunFilter { status: Some(Status::AwaitingToolResults), ..RunFilter::default() };
-            for head in self.inner.list(&paused).await?.runs {
-                let over = Transition::new(vec![vec![0]], HeadUpdate::new(Status::Finished), Timestamp(0));
-                let ended = self.inner.commit(&head.run, head.revision, over).await;
-                ended.map_err(|error| StoreError::failed("end a run", error))?;
-            }
-        }
-        if self.has(Mistake::PrunesNothing) {
-            return Ok(Vec::new());
-        }
-        self.inner.prune(&request).await
-    }
-
-    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
-        self.inner.head_in(self.seen(scope), run).await
-    }
-
-    async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
-        self.inner.question(self.seen(scope), key).await
-    }
-
-    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
-        let mut page = self.inner.questions(filter).await?;
+    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        let mut page = self.inner.approvals.list(filter).await?;
         if self.has(Mistake::ListsQuestionsInTurn) {
             page.questions.sort_by_key(|row| row.key.index);
         }
         Ok(page)
     }
 
-    async fn questions_after(
+    async fn changes(
         &self,
         scope: &Scope,
         after: Option<QuestionSeq>,
         limit: usize,
     ) -> Result<QuestionChanges, StoreError> {
-        let mut changes = self.inner.questions_after(self.seen(scope), after, limit).await?;
+        let mut changes = self.inner.approvals.changes(self.seen(scope), after, limit).await?;
         match (self.mistake, after) {
             (Mistake::TellsChangesTwice, Some(after)) => {
                 changes.seq = QuestionSeq(changes.seq.0.saturating_sub(1).max(after.0));
             }
-            (Mistake::MissesChanges, Some(_)) => changes.seq = self.inner.questions_after(scope, None, 1).await?.seq,
+            (Mistake::MissesChanges, Some(_)) => changes.seq = self.inner.approvals.changes(scope, None, 1).await?.seq,
             _ => {}
         }
         Ok(changes)
     }
+}
 
-    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+#[async_trait]
+impl GrantsLayer for BrokenStore {
+    async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        if !self.has(Mistake::GrantsToEveryTenant) {
+            return self.inner.grants.matching(tenant, tool).await;
+        }
+        let filter = GrantFilter { tool: Some(tool.clone()), ..GrantFilter::default() };
+        Ok(self.inner.grants.list(&filter).await?.grants)
+    }
+
+    async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        if self.has(Mistake::RevokesForEveryTenant) {
+            let all = self.inner.grants.list(&GrantFilter::default()).await?.grants;
+            let of = all.iter().find(|grant| *grant.id == *id).and_then(|grant| grant.tenant.clone());
+            return self.inner.grants.revoke(of.as_deref(), id, by).await;
+        }
+        self.inner.grants.revoke(tenant, id, by).await
+    }
+}
+
+#[async_trait]
+impl AuditLogLayer for BrokenStore {
+    async fn rows(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+        let mut rows = self.inner.audit.rows(scope, run).await?;
+        if self.has(Mistake::ForgetsWhoseChainItIs) {
+            let mut link = first_link(&RunId::new("any"), None);
+            for row in &mut rows {
+                link = next_link(link, row.revision, row.at, &row.body);
+                row.link = link;
+            }
+        }
+        Ok(rows)
+    }
+
+    async fn heads(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<SealedRun>, StoreError> {
+        if !self.has(Mistake::ShowsHeadsOfEveryTenant) {
+            return self.inner.audit.heads(tenant, after, limit).await;
+        }
+        let mut heads = Vec::new();
+        for tenant in self.inner.audit.tenants().await? {
+            heads.extend(self.inner.audit.heads(tenant.as_deref(), after, limit).await?);
+        }
+        Ok(heads)
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        let mut sealed = self.inner.audit.seal(tenant).await?;
+        if let Some(seal) = sealed.as_mut().filter(|_| self.has(Mistake::SealsWithoutTheSealBefore)) {
+            seal.link = seal_link(None, (tenant, seal.number, seal.at), &seal.runs);
+        }
+        Ok(sealed)
+    }
+
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        let mut unsealed = self.inner.audit.unsealed().await?;
+        unsealed.truncate(if self.has(Mistake::ForgetsWhatMoved) { 1 } else { usize::MAX });
+        Ok(unsealed)
+    }
+
+    async fn rows_after(
+        &self,
+        scope: &AuditScope,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
+        let scope = if self.has(Mistake::PagesOfEveryTenant) { &AuditScope::All } else { scope };
+        self.inner.audit.rows_after(scope, after, limit).await
+    }
+
+    async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
+        let mut traces = self.inner.audit.traces(tenant, sealed).await?;
+        if self.has(Mistake::LosesTombstones) {
+            traces.iter_mut().for_each(|trace| trace.tombstones.clear());
+        }
+        Ok(traces)
+    }
+
+    async fn tombstones(
+        &self,
+        tenant: Option<&str>,
+        after: Option<&RunId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        if self.has(Mistake::LosesTombstones) {
+            return Ok(Vec::new());
+        }
+        self.inner.audit.tombstones(tenant, after, limit).await
+    }
+}
+
+#[async_trait]
+impl ServerStateLayer for BrokenStore {
+    async fn reserve(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
         let mut reservation = reservation.clone();
         if self.has(Mistake::TakesAnyRequestForTheSame) {
             reservation.digest = holdpoint_core::Digest([0; 32]);
         }
-        let reserved = self.inner.reserve_response(&reservation).await?;
+        let reserved = self.inner.state.reserve(&reservation).await?;
         Ok(if self.has(Mistake::DoesEveryRequest) { Reserved::New } else { reserved })
     }
 
-    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
-        if self.has(Mistake::ForgetsResponses) { Ok(()) } else { self.inner.keep_response(key, response).await }
+    async fn keep(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        if self.has(Mistake::ForgetsResponses) { Ok(()) } else { self.inner.state.keep(key, response).await }
     }
 
-    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
-        if self.has(Mistake::ForgetsWorkers) { Ok(()) } else { self.inner.seen_worker(seen).await }
+    async fn note_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+        if self.has(Mistake::ForgetsWorkers) { Ok(()) } else { self.inner.state.note_worker(seen).await }
     }
 
-    async fn tally(&self) -> Result<StoreTally, StoreError> {
-        if self.has(Mistake::CountsNothing) { Ok(StoreTally::default()) } else { self.inner.tally().await }
+    async fn counts(&self) -> Result<StoreTally, StoreError> {
+        if self.has(Mistake::CountsNothing) { Ok(StoreTally::default()) } else { self.inner.state.counts().await }
     }
 
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
-        if self.has(Mistake::ForgetsSettings) { Ok(value.into()) } else { self.inner.first_setting(name, value).await }
+        if self.has(Mistake::ForgetsSettings) {
+            Ok(value.into())
+        } else {
+            self.inner.state.first_setting(name, value).await
+        }
     }
+}
 
-    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
-        if self.has(Mistake::NeverWakesWatchers) { self.silent.subscribe() } else { self.inner.watch(topic) }
+impl BrokenStore {
+    fn store(self: &Arc<Self>) -> Store {
+        Store {
+            runs: Arc::clone(self) as _,
+            leases: Arc::clone(self) as _,
+            tasks: Arc::clone(self) as _,
+            approvals: Arc::clone(self) as _,
+            grants: Arc::clone(self) as _,
+            audit: Arc::clone(self) as _,
+            state: Arc::clone(self) as _,
+        }
     }
 }
 
 impl BrokenStore {
     async fn is_delivered(&self, key: &CallKey) -> Result<bool, StoreError> {
-        let task = self.inner.task(key).await?;
+        let task = self.inner.tasks.find(&Scope::All, key).await?;
         Ok(task.is_some_and(|task| matches!(task.state, TaskState::Delivered { .. })))
     }
 }

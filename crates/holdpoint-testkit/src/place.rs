@@ -37,9 +37,9 @@ impl Place {
     }
 
     /// Opens the store, as a process does that has just started.
-    pub(crate) async fn open(&self) -> Result<Arc<dyn Store>, StoreError> {
+    pub(crate) async fn open(&self) -> Result<Store, StoreError> {
         let url = match &self.kept {
-            Kept::Memory(store) => return Ok(Arc::clone(store) as Arc<dyn Store>),
+            Kept::Memory(store) => return Ok(Arc::clone(store).into()),
             Kept::Shared(choice) => choice.url().to_owned(),
             Kept::Folder(folder) => format!("sqlite:{}", folder.path().join("fresh.db").display()),
             Kept::Scratch { scratch, .. } => scratch.url().to_owned(),

@@ -38,7 +38,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     place: Place,
     /// The process's own handle on the store, opened when it is first needed.
-    store: Option<Arc<dyn Store>>,
+    store: Option<Store>,
     pub(crate) key: SigningKey,
     agent: Option<Agent>,
     pub(crate) run: Option<RunId>,
@@ -110,12 +110,12 @@ impl World {
         self.agent = None;
     }
 
-    async fn store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
+    async fn store(&mut self) -> Result<Store, StoreError> {
         if let Some(store) = &self.store {
-            return Ok(Arc::clone(store));
+            return Ok(store.clone());
         }
         let store = self.place.open().await?;
-        self.store = Some(Arc::clone(&store));
+        self.store = Some(store.clone());
         Ok(store)
     }
 
@@ -142,7 +142,7 @@ impl World {
         self.place.close().await;
     }
 
-    fn build(&self, store: Arc<dyn Store>) -> Result<Agent, Error> {
+    fn build(&self, store: Store) -> Result<Agent, Error> {
         let tools = self.tools.iter().map(|spec| Arc::new(ScriptedTool::new(spec, &self.ledger)) as Arc<dyn Tool>);
         let log = self.log.clone();
         let mut builder = Agent::builder()

@@ -82,7 +82,7 @@ fn runs_are_in_the_file_afterwards_and_the_file_can_be_used_again() {
         assert!(report.ok(), "{report}");
         let page = wait(async {
             let store = holdpoint::open_store(&url).await.unwrap();
-            store.list(&RunFilter::default()).await.unwrap()
+            store.runs.list(&RunFilter::default()).await.unwrap()
         });
         assert_eq!(page.runs.len(), times, "one run per scenario; what was imported is elsewhere");
         assert!(
@@ -109,7 +109,7 @@ fn scenarios_leave_no_connection_behind() {
     let named = format!("{server}{}application_name={name}", if server.contains('?') { '&' } else { '?' });
     let store = wait(async {
         let store = holdpoint::open_store(&named).await.unwrap();
-        store.list(&RunFilter::default()).await.unwrap();
+        store.runs.list(&RunFilter::default()).await.unwrap();
         assert!(connections(&server, &name).await > 0, "the name reaches the server");
         store
     });

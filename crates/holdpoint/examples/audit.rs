@@ -1,8 +1,6 @@
 //! An audit log that can be proven: sealed, verified, and held against a seal that was kept elsewhere.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::sync::Arc;
-
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
 use holdpoint::store::audit::{VerifyRequest, verify_with};
@@ -12,7 +10,7 @@ use holdpoint::{Actor, Agent, Decision, Decisions, Keeper, RunRequest};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-async fn refund(store: &Arc<dyn Store>) -> Result<(), Box<dyn std::error::Error>> {
+async fn refund(store: &Store) -> Result<(), Box<dyn std::error::Error>> {
     let agent = Agent::builder()
         .model(ScriptedModel::new(vec![
             ScriptedReply::call("pay", "refund", r#"{"amount": 180}"#),
@@ -20,7 +18,7 @@ async fn refund(store: &Arc<dyn Store>) -> Result<(), Box<dyn std::error::Error>
         ]))
         .tool(raw_tool("refund", "Pays money back", json!({"type": "object"}), async |_| "paid"))
         .policy(policy_fn(|_| Decision::confirm("money leaves the house")))
-        .store(Arc::clone(store))
+        .store(store.clone())
         .build()?;
     let customer = Actor { id: Some("zoe".into()), tenant: Some("acme".into()), ..Actor::default() };
     let paused = agent.chat(RunRequest::new("I want my money back.").by(customer)).await?;
@@ -33,9 +31,9 @@ async fn refund(store: &Arc<dyn Store>) -> Result<(), Box<dyn std::error::Error>
     Ok(())
 }
 
-async fn check(store: &Arc<dyn Store>, kept: &[SealMark]) -> Result<Vec<SealMark>, Box<dyn std::error::Error>> {
+async fn check(store: &Store, kept: &[SealMark]) -> Result<Vec<SealMark>, Box<dyn std::error::Error>> {
     let request = VerifyRequest { expected: kept.to_vec(), ..VerifyRequest::default() };
-    let verified = verify_with(&**store, &request, &mut |_| {}).await?;
+    let verified = verify_with(store, &request, &mut |_| {}).await?;
     println!("{} runs, {} audit rows, {} seals", verified.runs, verified.rows, verified.seals);
     for finding in &verified.findings {
         println!("  {finding}");
@@ -45,7 +43,7 @@ async fn check(store: &Arc<dyn Store>, kept: &[SealMark]) -> Result<Vec<SealMark
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     refund(&store).await?;
     // Keep these where nobody who can change the store can change them: one short line for each tenant.
     let kept = check(&store, &[]).await?;
@@ -55,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(check(&store, &kept).await?[0].number, 2);
 
     // Somebody replaced everything by a history of their own, with chains and seals that fit.
-    let forged: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let forged: Store = Store::from(MemoryStore::new());
     refund(&forged).await?;
     check(&forged, &[]).await?;
     check(&forged, &kept).await?;

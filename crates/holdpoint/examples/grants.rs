@@ -1,8 +1,6 @@
 //! A person says yes once, for the whole session: the next calls like it run without a question, until it is taken back.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::sync::Arc;
-
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
 use holdpoint::store::{GrantFilter, MemoryStore, Store};
@@ -14,7 +12,7 @@ const HOUR_MS: u64 = 3_600_000;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let restart = || ScriptedReply::call("a", "restart", r#"{"host": "web-1"}"#);
     let script = vec![
         restart(),
@@ -30,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             "restarted".to_owned()
         }))
         .policy(policy_fn(|_| Decision::confirm("hosts go down")))
-        .store(Arc::clone(&store))
+        .store(store.clone())
         .build()?;
     let session = agent.session();
 

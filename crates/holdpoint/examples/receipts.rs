@@ -1,8 +1,6 @@
 //! A worker on another machine does only calls whose signed receipt it can verify.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::sync::Arc;
-
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
 use holdpoint::store::{MemoryStore, Store};
@@ -17,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let key = ReceiptKey::generate("2026-11")?;
     let published = ReceiptKeys::from(key.public()).to_json().to_string();
 
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let agent = || {
         let script = vec![
             ScriptedReply::calls(&[("a", "refund", r#"{"order": 42, "amount": 5}"#)]),
@@ -31,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .tool(refund)
             .policy(policy_fn(|_| Decision::confirm("money leaves the house")))
             .with_tool_concurrency("defer_all", None)
-            .store(Arc::clone(&store))
+            .store(store.clone())
     };
     let server = agent().receipt_key(key).build()?;
 
@@ -46,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let paused = server.resume(&asked, Decisions::new().allow("a").by("ana")).await?;
     let mut run = server.runner().result(paused.run_id()).await?;
     while run.status() != Status::Finished {
-        server.runner().store().changed(run.run_id(), run.revision()).await?;
+        server.runner().store().runs.changed(run.run_id(), run.revision()).await?;
         run = server.runner().result(run.run_id()).await?;
     }
     println!("{}", run.text().unwrap_or_default());

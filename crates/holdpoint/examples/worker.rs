@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("paused: {:?}", paused.stop_reason());
     let mut run = agent.runner().result(paused.run_id()).await?;
     while run.status() != Status::Finished {
-        agent.runner().store().changed(paused.run_id(), run.revision()).await?;
+        agent.runner().store().runs.changed(paused.run_id(), run.revision()).await?;
         run = agent.runner().result(paused.run_id()).await?;
     }
     println!("{}", run.text().unwrap_or_default());

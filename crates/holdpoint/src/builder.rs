@@ -42,7 +42,7 @@ pub struct Builder<T> {
     policy: Option<Arc<dyn Policy>>,
     executors: Executors,
     hooks: Vec<Arc<dyn Around>>,
-    store: Option<Arc<dyn Store>>,
+    store: Option<Store>,
     pub(crate) settings: Settings,
     signing_key: Option<SigningKey>,
     receipt_key: Option<ReceiptKey>,
@@ -223,8 +223,8 @@ impl<T: Buildable> Builder<T> {
 
     /// Where runs are kept. In memory by default.
     #[must_use]
-    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
-        self.store = Some(store);
+    pub fn store(mut self, store: impl Into<Store>) -> Self {
+        self.store = Some(store.into());
         self
     }
 
@@ -381,7 +381,7 @@ impl<T: Buildable> Builder<T> {
             policy: Guarded::new(self.policy, POLICY_TIMEOUT),
             executors: Arc::new(self.executors),
             hooks: Chain::new(self.hooks),
-            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            store: self.store.unwrap_or_else(|| MemoryStore::new().into()),
             settings: Arc::new(self.settings),
             signing_key: self.signing_key,
             receipt_key: self.receipt_key,

@@ -41,7 +41,7 @@ impl Runner {
     /// # Errors
     /// When the store fails, or holds one that cannot be read.
     pub async fn grants(&self, filter: &GrantFilter) -> Result<ListedGrants, Error> {
-        let page = self.parts.store.grants(filter).await?;
+        let page = self.parts.store.grants.list(filter).await?;
         let grants = page.grants.iter().map(listed).collect::<Result<_, Error>>()?;
         Ok(ListedGrants { grants, next: page.next })
     }
@@ -53,7 +53,7 @@ impl Runner {
     /// When the store fails.
     pub async fn revoke_grant(&self, tenant: Option<&str>, id: &GrantId, actor: &Actor) -> Result<bool, Error> {
         let by = actor.id.as_deref().unwrap_or_default();
-        if !self.parts.store.revoke_grant(tenant, id.as_str(), by).await? {
+        if !self.parts.store.grants.revoke(tenant, id.as_str(), by).await? {
             return Ok(false);
         }
         let Some(run) = id.run() else { return Ok(true) };

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use holdpoint_core::{LossCause, RunId};
-use holdpoint_store::{CLAIM_LIMIT_MAX, ClaimRequest, Hold, Store, StoreError, Swept, TaskHead, Topic};
+use holdpoint_store::{CLAIM_LIMIT_MAX, ClaimRequest, Hold, Scope, Store, StoreError, Swept, TaskHead, Topic};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -103,22 +103,22 @@ impl Keeper {
 
     /// Works until `shutdown` is cancelled.
     pub async fn run(self, shutdown: CancellationToken) {
-        let store = Arc::clone(self.runners[0].store());
-        let sealer = self.seal_every.map(|every| Sealer::new(Arc::clone(&store), every));
+        let store = self.runners[0].store().clone();
+        let sealer = self.seal_every.map(|every| Sealer::new(store.clone(), every));
         let sealing = async {
             if let Some(sealer) = &sealer {
                 sealer.run(&shutdown).await;
             }
         };
         let overlong = self.overlong_leases(&store);
-        tokio::join!(self.look_after(&shutdown), sealing, sweep(&*store, &shutdown), overlong.watch(&shutdown));
+        tokio::join!(self.look_after(&shutdown), sealing, sweep(&store, &shutdown), overlong.watch(&shutdown));
         if let Some(sealer) = sealer {
             // What moved until the end, too.
             sealer.finish(self.grace).await;
         }
     }
 
-    fn overlong_leases(&self, store: &Arc<dyn Store>) -> OverlongLeases {
+    fn overlong_leases(&self, store: &Store) -> OverlongLeases {
         let agents = self.runners.iter().map(|runner| runner.parts.agent_key()).collect();
         let clock = &self.runners[0].parts.lease_clock;
         OverlongLeases::new(store, clock, agents, self.poll * POLLS_PER_OVERLONG_LOOK)
@@ -126,7 +126,7 @@ impl Keeper {
 
     async fn look_after(&self, shutdown: &CancellationToken) {
         let rounds = Arc::new(Rounds::new(self, shutdown));
-        let mut woken = rounds.store.watch(Topic::Runs);
+        let mut woken = rounds.store.runs.watch(Topic::Runs);
         let mut jobs = JoinSet::new();
         let mut out_of_reach = false;
         loop {
@@ -158,7 +158,7 @@ impl Keeper {
 }
 
 /// Throws away what is past its time and of no run, every so often.
-async fn sweep(store: &dyn Store, shutdown: &CancellationToken) {
+async fn sweep(store: &Store, shutdown: &CancellationToken) {
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
@@ -166,7 +166,7 @@ async fn sweep(store: &dyn Store, shutdown: &CancellationToken) {
         }
         // A full page may not have been all.
         for _ in 0..SWEEPS_MAX {
-            match store.sweep().await {
+            match store.state.sweep().await {
                 Ok(swept) if swept != Swept::default() => {}
                 Ok(_) => break,
                 Err(error) => {
@@ -209,7 +209,7 @@ impl Job {
 }
 
 struct Rounds {
-    store: Arc<dyn Store>,
+    store: Store,
     runners: HashMap<Arc<str>, Runner>,
     agents: Vec<Arc<str>>,
     slots: Arc<Semaphore>,
@@ -223,7 +223,7 @@ impl Rounds {
         let runners = keeper.runners.iter().map(|runner| runner.with_stopping(shutdown.clone()));
         let runners: HashMap<_, _> = runners.map(|runner| (runner.parts.agent_key(), runner)).collect();
         Self {
-            store: Arc::clone(keeper.runners[0].store()),
+            store: keeper.runners[0].store().clone(),
             agents: runners.keys().cloned().collect(),
             runners,
             slots: Arc::new(Semaphore::new(keeper.runs_max)),
@@ -241,7 +241,7 @@ impl Rounds {
         }
         let limit = free.min(BATCH);
         let claim = ClaimRequest { hold: first.parts.hold(), agents: self.agents.clone(), limit: free };
-        let claimed = self.store.claim(&claim).await?.into_iter();
+        let claimed = self.store.leases.claim(&claim).await?.into_iter();
         let mut found: Vec<Job> = claimed.map(|run| Job::TakeOver(run, claim.hold.clone())).collect();
         // What was claimed is taken over, also when the rest cannot be read.
         let read = self.read_due(limit, &mut found).await;
@@ -259,10 +259,10 @@ impl Rounds {
 
     /// Adds what time, workers and lapsed leases ask for.
     async fn read_due(&self, limit: usize, found: &mut Vec<Job>) -> Result<(), StoreError> {
-        let due = self.store.due(&self.agents, self.store.now(), limit).await?;
+        let due = self.store.runs.due(&self.agents, self.store.runs.now(), limit).await?;
         found.extend(due.into_iter().map(Job::Expire));
-        found.extend(self.store.arrivals(&self.agents, limit).await?.into_iter().map(Job::Fold));
-        let lapsed = self.store.lapsed(&self.agents, limit).await?;
+        found.extend(self.store.tasks.collectable(&self.agents, limit).await?.into_iter().map(Job::Fold));
+        let lapsed = self.store.tasks.lapsed(&self.agents, limit).await?;
         found.extend(lapsed.into_iter().map(|task| Job::Lost(Box::new(task))));
         Ok(())
     }
@@ -298,7 +298,7 @@ impl Rounds {
         if let [only] = &self.agents[..] {
             return Ok(self.runners.get(only));
         }
-        let head = self.store.head(run).await?;
+        let head = self.store.runs.head(&Scope::All, run).await?;
         Ok(head.and_then(|head| self.runners.get(&head.agent.unwrap_or_default())))
     }
 

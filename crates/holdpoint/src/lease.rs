@@ -95,7 +95,7 @@ impl Term {
 /// The lease of a run that a driver holds. Its owner id is the driver's own, so that a takeover by the same process is
 /// noticed as well.
 pub(crate) struct RunLease {
-    store: Arc<dyn Store>,
+    store: Store,
     clock: Arc<dyn LeaseClock>,
     run: RunId,
     hold: Hold,
@@ -103,8 +103,8 @@ pub(crate) struct RunLease {
 }
 
 impl RunLease {
-    pub(crate) fn new(store: &Arc<dyn Store>, clock: &Arc<dyn LeaseClock>, (run, hold): (&RunId, Hold)) -> Self {
-        let (store, clock) = (Arc::clone(store), Arc::clone(clock));
+    pub(crate) fn new(store: &Store, clock: &Arc<dyn LeaseClock>, (run, hold): (&RunId, Hold)) -> Self {
+        let (store, clock) = (store.clone(), Arc::clone(clock));
         Self { store, clock, run: run.clone(), hold, term: Term::default() }
     }
 
@@ -130,7 +130,7 @@ impl RunLease {
     /// Lets another process claim the run at once.
     pub(crate) async fn give_back(&self) -> Result<LeaseState, StoreError> {
         self.doubt();
-        self.store.renew(&self.run, &Hold { lease_ms: 0, ..self.hold.clone() }).await
+        self.store.leases.renew(&self.run, &Hold { lease_ms: 0, ..self.hold.clone() }).await
     }
 }
 
@@ -142,7 +142,7 @@ impl Lease for RunLease {
 
     async fn renew(&self) -> Result<LeaseState, StoreError> {
         let sent = self.sending();
-        let state = self.store.renew(&self.run, &self.hold).await?;
+        let state = self.store.leases.renew(&self.run, &self.hold).await?;
         match state {
             LeaseState::Held => self.committed(sent),
             LeaseState::Lost => self.doubt(),
@@ -153,7 +153,7 @@ impl Lease for RunLease {
 
 /// The lease of a task that a worker holds. It ends with the deadline of the task, however often it is renewed.
 pub(crate) struct TaskHold {
-    store: Arc<dyn Store>,
+    store: Store,
     clock: Arc<dyn LeaseClock>,
     lease: TaskLease,
     lease_ms: u64,
@@ -167,7 +167,7 @@ pub(crate) struct TaskHold {
 impl TaskHold {
     /// A task that the store gave to this worker for `lease_ms`. `sent` was read before it was asked for.
     pub(crate) fn new(
-        store: &Arc<dyn Store>,
+        store: &Store,
         clock: &Arc<dyn LeaseClock>,
         (leased, lease_ms, sent): (&LeasedTask, u64, ClockReading),
     ) -> Self {
@@ -175,7 +175,7 @@ impl TaskHold {
         let deadline_in_us =
             leased.task.deadline.zip(since).map(|(deadline, since)| deadline.0.saturating_sub(since.0));
         let hold = Self {
-            store: Arc::clone(store),
+            store: store.clone(),
             clock: Arc::clone(clock),
             lease: leased.lease.clone(),
             lease_ms,
@@ -211,7 +211,7 @@ impl Lease for TaskHold {
 
     async fn renew(&self) -> Result<LeaseState, StoreError> {
         let sent = self.clock.read();
-        let states = self.store.heartbeat(std::slice::from_ref(&self.lease), self.lease_ms).await?;
+        let states = self.store.tasks.heartbeat(std::slice::from_ref(&self.lease), self.lease_ms).await?;
         let state = states.first().copied().unwrap_or(LeaseState::Lost);
         self.renewed(sent, state);
         Ok(state)

@@ -36,7 +36,7 @@ pub enum MigrateStore {
 ///
 /// # Errors
 /// With a [`StoreFault`], which has a code and a hint.
-pub async fn open_store(url: &str) -> Result<Arc<dyn Store>, StoreError> {
+pub async fn open_store(url: &str) -> Result<Store, StoreError> {
     open_store_with(url, StoreOptions::default()).await
 }
 
@@ -44,12 +44,12 @@ pub async fn open_store(url: &str) -> Result<Arc<dyn Store>, StoreError> {
 ///
 /// # Errors
 /// As [`open_store`].
-pub async fn open_store_with(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+pub async fn open_store_with(url: &str, options: StoreOptions) -> Result<Store, StoreError> {
     let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
     match scheme {
         "memory" if url == "memory" => Ok(match options.clock {
-            Some(clock) => Arc::new(MemoryStore::with_clock(clock)),
-            None => Arc::new(MemoryStore::new()),
+            Some(clock) => MemoryStore::with_clock(clock).into(),
+            None => MemoryStore::new().into(),
         }),
         "sqlite" => sqlite(url, options).await,
         "postgres" | "postgresql" => postgres(url, options).await,
@@ -62,33 +62,33 @@ fn invalid(cause: &'static str) -> StoreError {
 }
 
 #[cfg(feature = "sqlite")]
-async fn sqlite(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+async fn sqlite(url: &str, options: StoreOptions) -> Result<Store, StoreError> {
     use holdpoint_store_sqlite::{Migrate, Options, SqliteStore};
     let migrate = match options.migrate {
         MigrateStore::Auto => Migrate::Auto,
         MigrateStore::Refuse => Migrate::Refuse,
     };
     let options = Options { clock: options.clock, migrate, ..Options::default() };
-    Ok(Arc::new(SqliteStore::open_with(url, options).await?))
+    Ok(SqliteStore::open_with(url, options).await?.into())
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn sqlite(_: &str, _: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+async fn sqlite(_: &str, _: StoreOptions) -> Result<Store, StoreError> {
     Err(invalid("this program was built without the feature `sqlite`"))
 }
 
 #[cfg(feature = "postgres")]
-async fn postgres(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+async fn postgres(url: &str, options: StoreOptions) -> Result<Store, StoreError> {
     use holdpoint_store_postgres::{Migrate, Options, PostgresStore};
     let migrate = match options.migrate {
         MigrateStore::Auto => Migrate::Auto,
         MigrateStore::Refuse => Migrate::Refuse,
     };
     let options = Options { clock: options.clock, migrate, ..Options::default() };
-    Ok(Arc::new(PostgresStore::open_with(url, options).await?))
+    Ok(PostgresStore::open_with(url, options).await?.into())
 }
 
 #[cfg(not(feature = "postgres"))]
-async fn postgres(_: &str, _: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+async fn postgres(_: &str, _: StoreOptions) -> Result<Store, StoreError> {
     Err(invalid("this program was built without the feature `postgres`"))
 }

@@ -159,7 +159,7 @@ impl Opening {
                 let ended = end_programs(&run).await;
                 // This process may have been suspended since its claim. If another one claimed the run meanwhile, what was read
                 // is that one's work, and that one is alive.
-                match parts.store.renew(id, claim).await? {
+                match parts.store.leases.renew(id, claim).await? {
                     LeaseState::Held => Ok(known(run, Input::Recovered(Recovered { ended }), Guards::none())),
                     LeaseState::Lost => Err(Rejection::LeaseLost.into()),
                 }
@@ -235,7 +235,7 @@ async fn collected(parts: &Parts, run: Run) -> Result<Resume, Error> {
 async fn completed(parts: &Parts, run: &RunId) -> Result<(Vec<TaskReturned>, Guards), Error> {
     let mut guards = Guards::none();
     let mut tasks = Vec::new();
-    for delivered in parts.store.delivered(run).await? {
+    for delivered in parts.store.tasks.completed(run).await? {
         let DeliveredTask { task, result } = delivered;
         let Some(lease) = task.lease() else { continue };
         guards.of.push(((lease.turn, lease.call), TaskGuard::Delivered(lease.fence)));
@@ -389,7 +389,7 @@ async fn answered(
     // What is wrong with the continuation is told before anything is looked at that it is to resume.
     found.seen.expect_answers(&found.target, decisions.missing)?;
     let mut answers = Vec::with_capacity(decisions.verdicts.len());
-    let now = parts.store.now();
+    let now = parts.store.runs.now();
     for Given { call, verdict, digest, remember, reason } in &decisions.verdicts {
         let shown = digest.or_else(|| shown_digest(found.shown.as_deref(), call));
         let (answer, decision) = match verdict {
@@ -455,7 +455,7 @@ fn expect_answer(found: &Found, id: &CallId, answer: Option<&ToolResult>) -> Res
 
 fn has_expired(parts: &Parts, run: &Run, call: &CallId) -> bool {
     let question = run.calls().iter().find(|known| known.id == *call).and_then(|known| known.question());
-    question.and_then(|question| question.deadline).is_some_and(|deadline| deadline <= parts.store.now())
+    question.and_then(|question| question.deadline).is_some_and(|deadline| deadline <= parts.store.runs.now())
 }
 
 /// The digest of the question that the caller's object showed.

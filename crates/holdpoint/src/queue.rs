@@ -10,7 +10,7 @@ use holdpoint_core::{
     task_loss,
 };
 use holdpoint_store::{
-    DeliveredTask, LeaseRequest, LeaseState, LeasedTask, Release, Store, StoreError, TaskCompletion, TaskGuard,
+    DeliveredTask, LeaseRequest, LeaseState, LeasedTask, Release, Scope, Store, StoreError, TaskCompletion, TaskGuard,
     TaskHead, TaskLease, TaskState,
 };
 use holdpoint_tools::limit_output;
@@ -95,7 +95,7 @@ impl Runner {
 }
 
 impl Queue {
-    fn store(&self) -> &Arc<dyn Store> {
+    fn store(&self) -> &Store {
         self.runner.store()
     }
 
@@ -104,7 +104,7 @@ impl Queue {
     /// # Errors
     /// When the store failed.
     pub async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, Error> {
-        Ok(self.store().lease(request).await?)
+        Ok(self.store().tasks.lease(request).await?)
     }
 
     /// Prolongs leases; one answer for each, in order.
@@ -112,7 +112,7 @@ impl Queue {
     /// # Errors
     /// When the store failed.
     pub async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, Error> {
-        Ok(self.store().heartbeat(leases, lease_ms).await?)
+        Ok(self.store().tasks.heartbeat(leases, lease_ms).await?)
     }
 
     /// Delivers the result of a task. The run takes it as soon as somebody who looks after its agent is there.
@@ -190,7 +190,7 @@ impl Queue {
     }
 
     async fn try_settle(&self, lease: &TaskLease, settlement: &Settlement) -> Result<Settled, Error> {
-        let known = match self.store().deliver(lease, encode_delivery(settlement)).await? {
+        let known = match self.store().tasks.complete(lease, encode_delivery(settlement)).await? {
             TaskCompletion::Stored => return Ok(Settled::Accepted),
             TaskCompletion::Present => self.delivered(lease).await?,
             TaskCompletion::LeaseLost => None,
@@ -208,7 +208,7 @@ impl Queue {
 
     /// The result under a lease that the run has not collected.
     async fn delivered(&self, lease: &TaskLease) -> Result<Option<Arc<ToolResult>>, Error> {
-        let delivered = self.store().delivered(&lease.key.run).await?;
+        let delivered = self.store().tasks.completed(&lease.key.run).await?;
         let ours = |task: &TaskHead| {
             task.key == lease.key && matches!(task.state, TaskState::Delivered { fence, .. } if fence == lease.fence)
         };
@@ -221,7 +221,7 @@ impl Queue {
     /// How the run recorded the end of a lease, if it did. A try whose outcome was unknown may have succeeded, and the run may
     /// have collected the result since.
     async fn ended(&self, lease: &TaskLease) -> Result<Option<TaskEnd>, Error> {
-        let records = match self.store().load(&lease.key.run, Revision(0)).await {
+        let records = match self.store().runs.load(&Scope::All, &lease.key.run, Revision(0)).await {
             Ok(records) => records,
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -272,7 +272,7 @@ impl Queue {
     }
 
     async fn is_driven(&self, run: &RunId) -> bool {
-        match self.store().head(run).await {
+        match self.store().runs.head(&Scope::All, run).await {
             Ok(head) => head.is_some_and(|head| head.status == Status::Running),
             Err(_) => true,
         }
@@ -283,7 +283,7 @@ impl Queue {
     /// # Errors
     /// `lease_lost` when the lease is not the current one.
     pub async fn fail(&self, lease: &TaskLease, fault: WorkerFault) -> Result<(), Error> {
-        let task = self.store().task(&lease.key).await?;
+        let task = self.store().tasks.find(&Scope::All, &lease.key).await?;
         let held = |task: &&TaskHead| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence);
         let Some(task) = task.as_ref().filter(held) else {
             // The same report again, whose acknowledgement was lost.
@@ -300,7 +300,7 @@ impl Queue {
     }
 
     async fn release(&self, lease: &TaskLease, how: Release) -> Result<(), Error> {
-        match self.store().release(lease, how).await? {
+        match self.store().tasks.release(lease, how).await? {
             LeaseState::Held => Ok(()),
             LeaseState::Lost => Err(Rejection::LeaseLost.into()),
         }
@@ -317,7 +317,7 @@ impl Queue {
         if lapsed {
             end_orphans().await;
         }
-        let past = task.deadline.is_some_and(|deadline| deadline <= self.store().now());
+        let past = task.deadline.is_some_and(|deadline| deadline <= self.store().runs.now());
         let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
             AfterLoss::Retry { delay_ms } if !past => {
                 let lease = TaskLease { key: task.key.clone(), fence };
@@ -368,7 +368,7 @@ impl Queue {
     }
 
     async fn holds(&self, lease: &TaskLease) -> Result<bool, Error> {
-        let task = self.store().task(&lease.key).await?;
+        let task = self.store().tasks.find(&Scope::All, &lease.key).await?;
         Ok(task.is_some_and(|task| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence)))
     }
 

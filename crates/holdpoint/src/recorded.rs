@@ -2,21 +2,20 @@
 //! policy. One run at a time is in memory.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{
     Answer, Arguments, Call, CallIndex, CallKey, Decision, EarlierCall, Event, Revision, Run, RunId, Stage, Timestamp,
 };
 use holdpoint_policy::{PastCall, RecordedCall};
-use holdpoint_store::{Record, RunFilter, Store, StoreError};
+use holdpoint_store::{Record, RunFilter, Scope, Store, StoreError};
 
 use crate::Error;
 use crate::opening::stored_context;
 
 /// Goes through the runs of a store, the last created first.
 pub struct RecordedRuns {
-    store: Arc<dyn Store>,
+    store: Store,
     filter: RunFilter,
     since: Timestamp,
     page: VecDeque<RunId>,
@@ -35,7 +34,7 @@ pub struct RecordedRun {
 
 impl RecordedRuns {
     /// The runs that the filter lets through.
-    pub fn new(store: Arc<dyn Store>, filter: RunFilter) -> Self {
+    pub fn new(store: Store, filter: RunFilter) -> Self {
         Self { store, filter, since: Timestamp(i64::MIN), page: VecDeque::new(), more: true }
     }
 
@@ -53,7 +52,7 @@ impl RecordedRuns {
     pub async fn next(&mut self) -> Result<Option<RecordedRun>, Error> {
         loop {
             let Some(run) = self.next_id().await? else { return Ok(None) };
-            let records = match self.store.load(&run, Revision(0)).await {
+            let records = match self.store.runs.load(&Scope::All, &run, Revision(0)).await {
                 Ok(records) => records,
                 // Somebody pruned it meanwhile.
                 Err(StoreError::NotFound { .. }) => continue,
@@ -68,7 +67,7 @@ impl RecordedRuns {
 
     async fn next_id(&mut self) -> Result<Option<RunId>, Error> {
         while self.page.is_empty() && self.more {
-            let page = self.store.list(&self.filter).await?;
+            let page = self.store.runs.list(&self.filter).await?;
             // A run that has not moved since has decided nothing since.
             let moved = page.runs.into_iter().filter(|head| head.updated_at >= self.since);
             self.page = moved.map(|head| head.run).collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use holdpoint_codec::continuation::{self, Traces};
 use holdpoint_codec::{Narrator, decode_event, new_run, tasks};
 use holdpoint_core::{Actor, Cancelled, Input, Limits, Rejection, Revision, RunId, Started, Status};
-use holdpoint_store::{Record, Store};
+use holdpoint_store::{Record, Scope, Store};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -168,7 +168,7 @@ impl Runner {
     /// # Errors
     /// When the store does not know it.
     pub async fn events(&self, run: &RunId, after: Revision) -> Result<Vec<Value>, Error> {
-        let records = self.parts.store.load(run, Revision(0)).await?;
+        let records = self.parts.store.runs.load(&Scope::All, run, Revision(0)).await?;
         let mut narrator = Narrator::new(new_run(run.clone()));
         let mut told = Vec::new();
         for Record { seq, body, .. } in records {
@@ -215,7 +215,7 @@ impl Runner {
             context: Some(continuation.context()),
             context_keys: Some(&keys),
             key: self.parts.signing_key.as_ref(),
-            receipts: self.parts.receipts(self.parts.store.now()),
+            receipts: self.parts.receipts(self.parts.store.runs.now()),
         };
         Ok(tasks::dump(continuation.run(), &options)?)
     }
@@ -232,7 +232,7 @@ impl Runner {
     }
 
     /// The store.
-    pub fn store(&self) -> &Arc<dyn Store> {
+    pub fn store(&self) -> &Store {
         &self.parts.store
     }
 

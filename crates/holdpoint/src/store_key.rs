@@ -11,9 +11,9 @@ const DOING: &str = "use this key";
 ///
 /// # Errors
 /// `store_other_key` when the store has another one.
-pub async fn claim_key(store: &dyn Store, key: &ReceiptKey) -> Result<(), StoreError> {
+pub async fn claim_key(store: &Store, key: &ReceiptKey) -> Result<(), StoreError> {
     let brought = key.public().to_text();
-    let theirs = store.first_setting(SETTING, &brought).await?;
+    let theirs = store.state.first_setting(SETTING, &brought).await?;
     if *theirs == *brought { Ok(()) } else { Err(other_key(&theirs, brought)) }
 }
 
@@ -22,10 +22,14 @@ pub async fn claim_key(store: &dyn Store, key: &ReceiptKey) -> Result<(), StoreE
 ///
 /// # Errors
 /// `store_other_key` when somebody else changes it at the same moment.
-pub async fn replace_key(store: &dyn Store, key: &ReceiptKey) -> Result<(), StoreError> {
+pub async fn replace_key(store: &Store, key: &ReceiptKey) -> Result<(), StoreError> {
     let brought = key.public().to_text();
-    let before = store.first_setting(SETTING, &brought).await?;
-    if store.change_setting(SETTING, &before, &brought).await? { Ok(()) } else { Err(other_key(&before, brought)) }
+    let before = store.state.first_setting(SETTING, &brought).await?;
+    if store.state.change_setting(SETTING, &before, &brought).await? {
+        Ok(())
+    } else {
+        Err(other_key(&before, brought))
+    }
 }
 
 fn other_key(theirs: &str, brought: String) -> StoreError {

@@ -157,7 +157,7 @@ impl Worker {
         }
         let bench = Arc::new(Bench {
             worker: Arc::clone(&self.name),
-            store: Arc::clone(self.runners[0].store()),
+            store: self.runners[0].store().clone(),
             clock: Arc::clone(&self.runners[0].parts.lease_clock),
             runners: self.runners.iter().map(|runner| (runner.parts.agent_key(), runner.clone())).collect(),
             verify: self.verify.clone(),
@@ -203,7 +203,7 @@ impl Worker {
     }
 
     async fn take_tasks(&self, bench: &Arc<Bench>, tools: Vec<(Arc<str>, ToolName)>, jobs: &mut JoinSet<Ended>) {
-        let mut woken = bench.store.watch(Topic::Tasks);
+        let mut woken = bench.store.runs.watch(Topic::Tasks);
         let mut request = LeaseRequest {
             worker: Arc::clone(&self.name),
             tools,
@@ -225,7 +225,7 @@ impl Worker {
             let mut took = false;
             if !full && !rests {
                 let sent = bench.clock.read();
-                match bench.store.lease(&request).await {
+                match bench.store.tasks.lease(&request).await {
                     Ok(tasks) => {
                         out_of_reach = false;
                         took = !tasks.is_empty();
@@ -275,7 +275,7 @@ impl fmt::Debug for Worker {
 /// What all tasks of a worker share.
 struct Bench {
     worker: Arc<str>,
-    store: Arc<dyn Store>,
+    store: Store,
     clock: Arc<dyn LeaseClock>,
     runners: HashMap<Arc<str>, Runner>,
     /// The keys of receipts, if they are verified.
@@ -307,7 +307,7 @@ impl Bench {
                 continue;
             }
             let sent = self.clock.read();
-            match self.store.heartbeat(&leases, self.lease_ms()).await {
+            match self.store.tasks.heartbeat(&leases, self.lease_ms()).await {
                 Ok(states) => {
                     let held = self.held();
                     for (lease, state) in leases.iter().zip(states) {
@@ -328,7 +328,7 @@ impl Bench {
     /// Says again and again that it is there, for lists of workers.
     async fn be_seen(self: Arc<Self>, seen: WorkerSeen) {
         loop {
-            if let Err(error) = self.store.seen_worker(&seen).await {
+            if let Err(error) = self.store.state.note_worker(&seen).await {
                 tracing::debug!(target: "holdpoint", code = %error.code(), "a worker is not noted");
             }
             tokio::time::sleep(SEEN_EVERY).await;

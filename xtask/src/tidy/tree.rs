@@ -37,6 +37,12 @@ pub(super) struct Manifest {
     pub(super) table: toml::Table,
 }
 
+impl File {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 impl Tree {
     /// Reads everything below `root`.
     pub(crate) fn read(root: &Path) -> Result<Self> {
@@ -55,7 +61,7 @@ impl Tree {
     }
 
     #[cfg(test)]
-    pub(super) fn sample(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn sample(files: &[(&str, &str)]) -> Self {
         let mut tree = Tree::default();
         for (path, text) in files {
             tree.add((*path).to_owned(), (*text).to_owned());

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId, Status};
 use holdpoint_store::{
-    Agents, CommitError, LeaseRequest, LeasedTask, Record, Store, StoreError, StoreLayer, TaskCompletion, TaskLease,
-    Transition,
+    Agents, CommitError, Layer, LeaseRequest, LeasedTask, Record, RunLogLayer, Scope, Store, StoreError,
+    TaskCompletion, TaskLease, TaskQueueLayer, Transition,
 };
 use tokio::sync::Notify;
 
 /// Counts, and hands on.
 pub(crate) struct Counting {
-    inner: Arc<dyn Store>,
+    inner: Store,
     counts: Counts,
     /// Told at every run that ends.
     ended: Notify,
@@ -43,7 +43,7 @@ pub(crate) struct Counted {
 }
 
 impl Counting {
-    pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+    pub(crate) fn new(inner: Store) -> Arc<Self> {
         Arc::new(Self { inner, counts: Counts::default(), ended: Notify::new() })
     }
 
@@ -90,15 +90,17 @@ fn one_more(count: &AtomicU64) {
     count.fetch_add(1, Ordering::Relaxed);
 }
 
-#[async_trait]
-impl StoreLayer for Counting {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
+impl Layer for Counting {
+    fn inner(&self) -> &Store {
+        &self.inner
     }
+}
 
+#[async_trait]
+impl RunLogLayer for Counting {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         let ends = transition.head.status == Status::Finished;
-        let revision = self.inner.commit(run, at, transition).await?;
+        let revision = self.inner.runs.commit(run, at, transition).await?;
         one_more(&self.counts.commits);
         if ends {
             one_more(&self.counts.finished);
@@ -107,23 +109,32 @@ impl StoreLayer for Counting {
         Ok(revision)
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         one_more(&self.counts.loads);
-        self.inner.load(run, after).await
+        self.inner.runs.load(scope, run, after).await
     }
+}
 
+#[async_trait]
+impl TaskQueueLayer for Counting {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
         one_more(&self.counts.leases);
-        self.inner.lease(request).await
+        self.inner.tasks.lease(request).await
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         one_more(&self.counts.deliveries);
-        self.inner.deliver(lease, result).await
+        self.inner.tasks.complete(lease, result).await
     }
 
-    async fn arrivals(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
+    async fn collectable(&self, agents: &Agents, limit: usize) -> Result<Vec<RunId>, StoreError> {
         one_more(&self.counts.looks);
-        self.inner.arrivals(agents, limit).await
+        self.inner.tasks.collectable(agents, limit).await
+    }
+}
+
+impl Counting {
+    pub(super) fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, tasks: Arc::clone(self) as _, ..self.inner.clone() }
     }
 }

@@ -55,7 +55,7 @@ struct Round {
 pub(super) async fn measure(scratch: &Scratch, arguments: &DurableArguments) -> anyhow::Result<()> {
     let bare = Bare::prepare(scratch).await?;
     let store = Counting::new(holdpoint::open_store(&scratch.url()).await?);
-    let agent = turns::agent(Shape::of(1), Says::Confirm, Arc::clone(&store) as _)?;
+    let agent = turns::agent(Shape::of(1), Says::Confirm, store.store())?;
     let bench = Arc::new(Bench { agent, store });
     let beside = Beside::run(arguments.beside.as_deref(), scratch.kind()).await?;
     for clients in CLIENTS {

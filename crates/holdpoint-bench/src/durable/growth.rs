@@ -1,6 +1,5 @@
 //! What long runs leave in the database: linear in what is new, and tool schemas not at every turn.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use holdpoint_codec::message_to_json;
@@ -69,7 +68,7 @@ impl Variant {
 async fn grow(scratch: &Scratch, shape: Shape) -> anyhow::Result<Grown> {
     let store = holdpoint::open_store(&scratch.url()).await?;
     // Another agent, so that nothing of the measured runs is there beforehand.
-    turns::agent(Shape::of(1), Says::Allow, Arc::clone(&store))?.chat("go").await?;
+    turns::agent(Shape::of(1), Says::Allow, store.clone())?.chat("go").await?;
     let agent = turns::agent(shape, Says::Allow, store)?;
     let before = scratch.size().await?;
     let started = Instant::now();

@@ -35,7 +35,7 @@ const RATIO_MAX: f64 = 2.0;
 
 struct Queue {
     scratch: Scratch,
-    store: Arc<dyn Store>,
+    store: Store,
 }
 
 pub(super) async fn measure(place: &Place, many: usize) -> anyhow::Result<()> {
@@ -104,12 +104,12 @@ impl Queue {
     async fn fill(&self, waiting: usize) -> anyhow::Result<()> {
         let every = (waiting / RARE).max(1);
         at_once((FILLERS, waiting.div_ceil(TASKS_PER_RUN)), |run| {
-            let store = Arc::clone(&self.store);
+            let store = self.store.clone();
             async move {
                 let first = run * TASKS_PER_RUN;
                 let last = waiting.min(first + TASKS_PER_RUN);
                 let tools = (first..last).map(|task| if task % every == 0 { "rare" } else { "common" });
-                open_tasks(&*store, tools).await
+                open_tasks(&store, tools).await
             }
         })
         .await?;
@@ -119,7 +119,7 @@ impl Queue {
     /// How long one lease takes, in microseconds.
     async fn lease(&self, request: &LeaseRequest) -> anyhow::Result<f64> {
         let started = Instant::now();
-        let tasks = self.store.lease(request).await?;
+        let tasks = self.store.tasks.lease(request).await?;
         let took = started.elapsed();
         let wanted = usize::from(&*request.worker != "nothing_to_do");
         anyhow::ensure!(tasks.len() == wanted, "a lease brought {} tasks", tasks.len());
@@ -127,7 +127,7 @@ impl Queue {
     }
 }
 
-async fn open_tasks(store: &dyn Store, tools: impl Iterator<Item = &'static str>) -> anyhow::Result<()> {
+async fn open_tasks(store: &Store, tools: impl Iterator<Item = &'static str>) -> anyhow::Result<()> {
     let open = |(index, tool): (usize, &'static str)| {
         TaskChange::Open(Box::new(TaskOpening {
             turn: Turn(1),
@@ -141,9 +141,9 @@ async fn open_tasks(store: &dyn Store, tools: impl Iterator<Item = &'static str>
         }))
     };
     let head = HeadUpdate { agent: Some(agent()), ..HeadUpdate::new(Status::AwaitingToolResults) };
-    let mut transition = Transition::new(vec![b"{}".to_vec()], head, store.now());
+    let mut transition = Transition::new(vec![b"{}".to_vec()], head, store.runs.now());
     transition.tasks = tools.enumerate().map(open).collect();
     let run = RunId::new(Uuid::now_v7().to_string());
-    store.commit(&run, Revision(0), transition).await?;
+    store.runs.commit(&run, Revision(0), transition).await?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Deferred calls through one process: started, handed out, leased, delivered, taken, and ended.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdpoint::{Agent, Keeper, Worker};
@@ -23,7 +22,7 @@ const ROUND_MAX: Duration = Duration::from_secs(120);
 
 pub(super) async fn measure(scratch: &Scratch, rounds: usize) -> anyhow::Result<()> {
     let store = Counting::new(holdpoint::open_store(&scratch.url()).await?);
-    let agent = turns::builder(Shape::of(1), Says::Allow)?.store(Arc::clone(&store) as _);
+    let agent = turns::builder(Shape::of(1), Says::Allow)?.store(store.store());
     let agent = agent.with_tool_concurrency("defer_all", None).build()?;
     let stop = CancellationToken::new();
     let keeper = tokio::spawn(Keeper::new(agent.runner()).run(stop.clone()));

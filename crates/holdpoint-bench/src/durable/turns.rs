@@ -52,7 +52,7 @@ impl Model for Turns {
 }
 
 /// An agent on a store.
-pub(crate) fn agent(shape: Shape, says: Says, store: Arc<dyn Store>) -> anyhow::Result<Agent> {
+pub(crate) fn agent(shape: Shape, says: Says, store: Store) -> anyhow::Result<Agent> {
     Ok(builder(shape, says)?.store(store).build()?)
 }
 

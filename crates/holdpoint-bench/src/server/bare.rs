@@ -1,7 +1,5 @@
 //! A handler that reads a body, commits once to the same store, and answers.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
@@ -15,15 +13,15 @@ use uuid::Uuid;
 const RECORD_BYTES: usize = 500;
 
 /// The routes of a server that does no more than that.
-pub(super) fn router(store: Arc<dyn Store>) -> Router {
+pub(super) fn router(store: Store) -> Router {
     Router::new().route("/v1/runs", post(commit)).with_state(store)
 }
 
-async fn commit(State(store): State<Arc<dyn Store>>, Json(_): Json<Value>) -> (StatusCode, Json<Value>) {
+async fn commit(State(store): State<Store>, Json(_): Json<Value>) -> (StatusCode, Json<Value>) {
     let run = RunId::new(Uuid::now_v7().to_string());
     let head = HeadUpdate::new(Status::Finished);
     let step = Transition::new(vec![vec![b'x'; RECORD_BYTES]], head, Timestamp(0));
-    let status = match store.commit(&run, Revision(0), step).await {
+    let status = match store.runs.commit(&run, Revision(0), step).await {
         Ok(_) => StatusCode::CREATED,
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
     };

@@ -1,11 +1,9 @@
 //! A run from its request to its answer, beside a bare handler that commits once to the same store.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use cpu_time::ProcessTime;
 use holdpoint_server::{ServedAgent, Server};
-use holdpoint_store::Store;
 use serde_json::json;
 
 use super::bare;
@@ -53,9 +51,9 @@ struct Case<'a> {
 impl Case<'_> {
     async fn measure(&self, rounds: usize) -> anyhow::Result<()> {
         let store = Writes::new(holdpoint::open_store(&self.scratch.url()).await?);
-        let shared: Arc<dyn Store> = Arc::clone(&store) as _;
-        let agent = turns::agent(Shape::of(self.calls), Says::Allow, Arc::clone(&shared))?;
-        let server = Server::builder(Arc::clone(&shared)).agent(ServedAgent::new(agent)).limits(limits()).build()?;
+        let shared = store.store();
+        let agent = turns::agent(Shape::of(self.calls), Says::Allow, shared.clone())?;
+        let server = Server::builder(shared.clone()).agent(ServedAgent::new(agent)).limits(limits()).build()?;
         let ours = Front::of_server(server).await?;
         let bare = Front::of_routes(bare::router(shared)).await?;
         ours.post("bench", WARM_UP).await?;

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId};
 use holdpoint_store::{
-    CommitError, Hold, LeaseState, Reservation, Reserved, ResponseKey, Store, StoreError, StoreLayer, Transition,
+    CommitError, Hold, Layer, LeaseState, Reservation, Reserved, ResponseKey, RunLeasesLayer, RunLogLayer,
+    ServerStateLayer, Store, StoreError, Transition,
 };
 
 /// Counts, and hands on.
 pub(super) struct Writes {
-    inner: Arc<dyn Store>,
+    inner: Store,
     commits: AtomicU64,
     others: AtomicU64,
 }
@@ -26,7 +27,7 @@ pub(super) struct Written {
 }
 
 impl Writes {
-    pub(super) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+    pub(super) fn new(inner: Store) -> Arc<Self> {
         Arc::new(Self { inner, commits: AtomicU64::new(0), others: AtomicU64::new(0) })
     }
 
@@ -39,29 +40,48 @@ impl Writes {
     }
 }
 
-#[async_trait]
-impl StoreLayer for Writes {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
+impl Layer for Writes {
+    fn inner(&self) -> &Store {
+        &self.inner
     }
+}
 
+#[async_trait]
+impl RunLogLayer for Writes {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.inner.commit(run, at, transition).await
+        self.inner.runs.commit(run, at, transition).await
     }
+}
 
+#[async_trait]
+impl RunLeasesLayer for Writes {
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
         self.other();
-        self.inner.renew(run, hold).await
+        self.inner.leases.renew(run, hold).await
+    }
+}
+
+#[async_trait]
+impl ServerStateLayer for Writes {
+    async fn reserve(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        self.other();
+        self.inner.state.reserve(reservation).await
     }
 
-    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+    async fn keep(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
         self.other();
-        self.inner.reserve_response(reservation).await
+        self.inner.state.keep(key, response).await
     }
+}
 
-    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
-        self.other();
-        self.inner.keep_response(key, response).await
+impl Writes {
+    pub(super) fn store(self: &Arc<Self>) -> Store {
+        Store {
+            runs: Arc::clone(self) as _,
+            leases: Arc::clone(self) as _,
+            state: Arc::clone(self) as _,
+            ..self.inner.clone()
+        }
     }
 }

@@ -82,8 +82,8 @@ pub(super) async fn run(args: ExportArgs) -> ExitCode {
         (None, Some(tenant)) => AuditScope::Tenant(Some(Arc::from(tenant.as_str()))),
         (None, None) => AuditScope::All,
     };
-    let since = args.since.map_or(Timestamp(i64::MIN), |since| since.moment(store.now()));
-    match export(&*store, &scope, since).await {
+    let since = args.since.map_or(Timestamp(i64::MIN), |since| since.moment(store.runs.now()));
+    match export(&store, &scope, since).await {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads has enough.
         Err(Stopped::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -102,10 +102,10 @@ enum Stopped {
 }
 
 /// A page at a time, however long the log is.
-async fn export(store: &dyn Store, scope: &AuditScope, since: Timestamp) -> Result<(), Stopped> {
+async fn export(store: &Store, scope: &AuditScope, since: Timestamp) -> Result<(), Stopped> {
     let mut cursor = None;
     loop {
-        let page = store.audit_after(scope, cursor.as_ref(), DUE_LIMIT_MAX).await.map_err(Stopped::Store)?;
+        let page = store.audit.rows_after(scope, cursor.as_ref(), DUE_LIMIT_MAX).await.map_err(Stopped::Store)?;
         let mut output = BufWriter::new(io::stdout().lock());
         for run in &page.runs {
             write_rows(&mut output, run, since).map_err(Stopped::Output)?;

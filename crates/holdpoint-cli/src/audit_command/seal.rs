@@ -42,7 +42,7 @@ pub(super) async fn run(args: SealArgs) -> ExitCode {
         Ok(store) => store,
         Err(code) => return code,
     };
-    match seal(&*store, &args).await {
+    match seal(&store, &args).await {
         Ok(0) if !args.json => {
             let _ = writeln!(io::stdout(), "nothing moved since the last seal");
             ExitCode::SUCCESS
@@ -53,16 +53,16 @@ pub(super) async fn run(args: SealArgs) -> ExitCode {
 }
 
 /// Seals each tenant until nothing is left, and says how many there were.
-async fn seal(store: &dyn Store, args: &SealArgs) -> Result<u64, StoreError> {
+async fn seal(store: &Store, args: &SealArgs) -> Result<u64, StoreError> {
     let tenants: Vec<Option<Arc<str>>> = match &args.tenant {
         Some(tenant) => vec![Some(tenant.as_str().into())],
-        None => store.unsealed().await?.into_iter().map(|moved| moved.tenant).collect(),
+        None => store.audit.unsealed().await?.into_iter().map(|moved| moved.tenant).collect(),
     };
     let mut sealed = 0;
     for tenant in tenants {
         let (mut runs, mut newest) = (0, None);
         // What moves meanwhile may be sealed as well; what is too much for one seal is in the next.
-        while let Some(Seal { number, link, runs: named, .. }) = store.seal(tenant.as_deref()).await? {
+        while let Some(Seal { number, link, runs: named, .. }) = store.audit.seal(tenant.as_deref()).await? {
             runs += named.len() as u64;
             let is_last = named.len() < holdpoint::store::DUE_LIMIT_MAX;
             newest = Some(SealMark { tenant: tenant.clone(), number, link });

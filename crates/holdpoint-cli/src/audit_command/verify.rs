@@ -58,7 +58,7 @@ pub(super) async fn run(args: VerifyArgs) -> ExitCode {
     };
     let request = VerifyRequest { scope, expected: args.expect.clone() };
     let watched = io::stderr().is_terminal();
-    let verified = verify_with(&*store, &request, &mut |progress| watch(progress, watched)).await;
+    let verified = verify_with(&store, &request, &mut |progress| watch(progress, watched)).await;
     if watched {
         let _ = write!(io::stderr(), "\r\x1b[K");
     }

@@ -1,7 +1,6 @@
 //! A store: whoever reaches it may do everything.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint::codec::{Narrator, Shown, decode_question, message_shown, new_run};
@@ -20,7 +19,7 @@ use crate::{problem, stores, visible};
 /// A store, and the configuration that has its agents.
 pub(super) struct StoreDesk {
     setup: Setup,
-    store: Arc<dyn Store>,
+    store: Store,
 }
 
 impl StoreDesk {
@@ -38,7 +37,7 @@ impl StoreDesk {
     /// The run as its log says, and its events after a number.
     async fn told(&self, id: &str, after: u64) -> Result<(Narrator, Vec<Shown>), ExitCode> {
         let id = RunId::new(id);
-        let records = match self.store.load(&id, Revision(0)).await {
+        let records = match self.store.runs.load(&Scope::All, &id, Revision(0)).await {
             Ok(records) => records,
             Err(error) => return Err(failed(&id, &error)),
         };
@@ -54,13 +53,13 @@ impl StoreDesk {
     }
 
     async fn head(&self, id: &RunId) -> Result<Head, ExitCode> {
-        let head = self.store.head(id).await.map_err(|error| problem::failed(&error))?;
+        let head = self.store.runs.head(&Scope::All, id).await.map_err(|error| problem::failed(&error))?;
         head.ok_or_else(|| no_such_run(id))
     }
 
     async fn row(&self, id: &str) -> Result<QuestionRow, ExitCode> {
         let key = CallKey::parse(id).ok_or_else(|| no_such_approval(id))?;
-        let found = self.store.question(&Scope::All, &key).await.map_err(|error| problem::failed(&error))?;
+        let found = self.store.approvals.find(&Scope::All, &key).await.map_err(|error| problem::failed(&error))?;
         found.ok_or_else(|| no_such_approval(id))
     }
 }
@@ -78,7 +77,7 @@ impl Desk for StoreDesk {
         };
         let mut found = Found { items: Vec::new(), more: true };
         while found.more && found.items.len() < wanted.limit {
-            let page = self.store.list(&filter).await.map_err(|error| problem::failed(&error))?;
+            let page = self.store.runs.list(&filter).await.map_err(|error| problem::failed(&error))?;
             found.items.extend(page.runs.iter().map(summary));
             found.more = page.next.is_some();
             filter.cursor = page.next;
@@ -102,7 +101,7 @@ impl Desk for StoreDesk {
 
     async fn changed(&self, id: &str, after: u64) -> Result<(), ExitCode> {
         let id = RunId::new(id);
-        self.store.changed(&id, Revision(after)).await.map(drop).map_err(|error| failed(&id, &error))
+        self.store.runs.changed(&id, Revision(after)).await.map(drop).map_err(|error| failed(&id, &error))
     }
 
     async fn cancel(&self, id: &str, person: &PersonArgs) -> Result<Shown, ExitCode> {
@@ -112,7 +111,7 @@ impl Desk for StoreDesk {
             return Err(problem::failure(&format!("the run is over: it is {}", head.status.as_str()), None));
         }
         // To cancel a run neither its model nor its tools are needed.
-        let mut stand_in = Agent::builder().model(Script::new("nobody", Vec::new())).store(Arc::clone(&self.store));
+        let mut stand_in = Agent::builder().model(Script::new("nobody", Vec::new())).store(self.store.clone());
         if let Some(agent) = head.agent {
             stand_in = stand_in.name(agent);
         }
@@ -133,7 +132,7 @@ impl Desk for StoreDesk {
         };
         let mut found = Found { items: Vec::new(), more: true };
         while found.more && found.items.len() < wanted.limit {
-            let page = self.store.questions(&filter).await.map_err(|error| problem::failed(&error))?;
+            let page = self.store.approvals.list(&filter).await.map_err(|error| problem::failed(&error))?;
             found.items.extend(page.questions.iter().map(shown));
             found.more = page.next.is_some();
             filter.cursor = page.next;
@@ -149,8 +148,8 @@ impl Desk for StoreDesk {
 
     async fn answer(&self, question: &Shown, said: &Said, person: &PersonArgs) -> Result<(), ExitCode> {
         let row = self.row(&text(question, "id")).await?;
-        let receipt_key = self.setup.receipt_key_of(&*self.store).await?;
-        let shared = Shared { store: Arc::clone(&self.store), receipt_key };
+        let receipt_key = self.setup.receipt_key_of(&self.store).await?;
+        let shared = Shared { store: self.store.clone(), receipt_key };
         let agents = self.setup.agents(&shared, Some(&row.agent)).await.map_err(|error| problem::config(&error))?;
         let ready = agents.iter().find(|ready| ready.name == *row.agent).ok_or_else(|| {
             let message = format!("the agent `{}` is not in the configuration", visible::line(&row.agent));

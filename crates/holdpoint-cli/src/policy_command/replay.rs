@@ -104,7 +104,7 @@ pub(super) async fn run(args: ReplayArgs) -> ExitCode {
     }
 }
 
-async fn replay_all(rules: &Rules, store: Arc<dyn Store>, args: &ReplayArgs) -> Result<Totals, Error> {
+async fn replay_all(rules: &Rules, store: Store, args: &ReplayArgs) -> Result<Totals, Error> {
     let text = |text: &Option<String>| text.as_deref().map(Arc::from);
     let filter = RunFilter {
         tenant: text(&args.tenant),
@@ -112,7 +112,7 @@ async fn replay_all(rules: &Rules, store: Arc<dyn Store>, args: &ReplayArgs) -> 
         limit: Some(LIST_LIMIT_MAX),
         ..RunFilter::default()
     };
-    let since = args.since.map(|since| since.moment(store.now()));
+    let since = args.since.map(|since| since.moment(store.runs.now()));
     let mut runs = RecordedRuns::new(store, filter);
     if let Some(since) = since {
         runs = runs.since(since);

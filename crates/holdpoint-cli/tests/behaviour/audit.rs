@@ -83,7 +83,7 @@ fn audit(place: &Place, command: &str, more: &[&str]) -> String {
 }
 
 /// One step of a run, with what it left in the audit log.
-async fn step(store: &dyn Store, run: (&str, Option<&str>), (at, moment): (u64, Timestamp), entry: Value) {
+async fn step(store: &Store, run: (&str, Option<&str>), (at, moment): (u64, Timestamp), entry: Value) {
     let ended = entry["event"] == "finished";
     let head = HeadUpdate {
         tenant: run.1.map(Into::into),
@@ -92,7 +92,7 @@ async fn step(store: &dyn Store, run: (&str, Option<&str>), (at, moment): (u64, 
     let mut transition = Transition::new(vec![b"{}".to_vec()], head, moment);
     let written_at = jiff::Timestamp::from_microsecond(moment.0).unwrap();
     transition.audit = Some(format!(r#"{{"v":1,"at":"{written_at}","entries":[{entry}]}}"#).into_bytes());
-    store.commit(&RunId::new(run.0), Revision(at), transition).await.unwrap();
+    store.runs.commit(&RunId::new(run.0), Revision(at), transition).await.unwrap();
 }
 
 /// Two runs of `acme`, of which one was pruned, and one of nobody. Always the same, and so are the seals.
@@ -108,14 +108,14 @@ fn fill(place: &Place) {
         ];
         for run in [("run-1", Some("acme")), ("run-2", None)] {
             for (at, entry) in (0..).zip(&entries) {
-                step(&*store, run, (at, clock.advance_ms(1_000)), entry.clone()).await;
+                step(&store, run, (at, clock.advance_ms(1_000)), entry.clone()).await;
             }
         }
-        step(&*store, ("run-3", Some("acme")), (0, clock.advance_ms(1_000)), json!({ "event": "finished" })).await;
-        store.seal(Some("acme")).await.unwrap().unwrap();
-        store.seal(None).await.unwrap().unwrap();
+        step(&store, ("run-3", Some("acme")), (0, clock.advance_ms(1_000)), json!({ "event": "finished" })).await;
+        store.audit.seal(Some("acme")).await.unwrap().unwrap();
+        store.audit.seal(None).await.unwrap().unwrap();
         let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
-        assert_eq!(store.prune(&all).await.unwrap().len(), 1);
+        assert_eq!(store.runs.prune(&all).await.unwrap().len(), 1);
     });
 }
 
@@ -239,7 +239,7 @@ fn whatever_moved_is_sealed_once() {
         wait(async {
             let store = open_store(&place.url()).await.unwrap();
             for run in [("new-1", Some("acme")), ("new-2", Some("acme")), ("new-3", None)] {
-                step(&*store, run, (0, store.now()), json!({ "event": "run_started" })).await;
+                step(&store, run, (0, store.runs.now()), json!({ "event": "run_started" })).await;
             }
         });
         snapshot("audit_seal_tenant", &without_hashes(&audit(place, "seal", &["--tenant", "acme"])));

@@ -306,7 +306,7 @@ fn handed_out(folder: &Path) -> String {
             limit: 1,
             lease_ms: 60_000,
         };
-        let leased = store.lease(&request).await.unwrap();
+        let leased = store.tasks.lease(&request).await.unwrap();
         String::from_utf8(leased[0].body.to_vec()).unwrap()
     })
 }

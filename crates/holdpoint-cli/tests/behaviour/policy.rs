@@ -109,7 +109,7 @@ fn a_call_that_cannot_be_is_bad_usage() {
     snapshot("explain_bad_policy", &refused);
 }
 
-fn agent(store: Arc<dyn Store>, script: Vec<ScriptedReply>) -> Agent {
+fn agent(store: Store, script: Vec<ScriptedReply>) -> Agent {
     let rules = Rules::parse(include_str!("../policies/before.toml"), "before.toml").unwrap();
     Agent::builder()
         .name("desk")
@@ -126,7 +126,7 @@ async fn recorded(url: &str) {
     let clock = Arc::new(ManualClock::default());
     let store = open_store_with(url, StoreOptions { clock: Some(clock), ..StoreOptions::default() }).await.unwrap();
     let desk = agent(
-        Arc::clone(&store),
+        store.clone(),
         vec![
             ScriptedReply::call("large", "refund", r#"{"amount": 250}"#),
             ScriptedReply::call("small", "refund", r#"{"amount": 50}"#),

@@ -39,7 +39,7 @@ struct Order {
 }
 
 /// An agent that asks for one lookup, has one rule for it, and a name.
-fn agent(store: Arc<dyn Store>, decide: &str, executor: &str) -> Agent {
+fn agent(store: Store, decide: &str, executor: &str) -> Agent {
     let script =
         vec![ScriptedReply::call("look", "find_order", r#"{"order": "A-42"}"#), ScriptedReply::text("I have looked.")];
     let rules = format!("[[rule]]\ntool = \"find_order\"\ndecide = \"{decide}\"\n");
@@ -131,7 +131,7 @@ fn pruned_on(url: &str) {
     snapshot("prune_tenant", &prune(&["--older-than", "30d", "--tenant", "acme"]));
     snapshot("prune_json", &prune(&["--older-than", "30d", "--json"]));
     snapshot("prune_nothing", &prune(&["--older-than", "30d"]));
-    let left = wait(async { open_store(url).await.unwrap().list(&RunFilter::default()).await.unwrap().runs });
+    let left = wait(async { open_store(url).await.unwrap().runs.list(&RunFilter::default()).await.unwrap().runs });
     let mut left: Vec<_> = left.iter().map(|head| (head.run.clone(), head.status)).collect();
     left.sort_by_key(|(run, _)| run.as_str().to_owned());
     let mut expected =
@@ -168,11 +168,11 @@ fn worker(url: &str) -> (Child, BufReader<std::process::ChildStderr>) {
     (child, stderr)
 }
 
-async fn delivered(store: &Arc<dyn Store>, run: &RunResult) {
-    let mut woken = store.watch(Topic::Runs);
+async fn delivered(store: &Store, run: &RunResult) {
+    let mut woken = store.runs.watch(Topic::Runs);
     loop {
         woken.borrow_and_update();
-        if !store.delivered(run.run_id()).await.unwrap().is_empty() {
+        if !store.tasks.completed(run.run_id()).await.unwrap().is_empty() {
             return;
         }
         // A wake-up may be lost: then it looks again.
@@ -184,7 +184,7 @@ fn worked_on(url: &str, signal: &str) {
     let (mut child, mut stderr) = worker(url);
     wait(async {
         let store = open_store(url).await.unwrap();
-        let run = agent(Arc::clone(&store), "allow", "defer_all").chat("go").await.unwrap();
+        let run = agent(store.clone(), "allow", "defer_all").chat("go").await.unwrap();
         assert_eq!(run.status(), Status::AwaitingToolResults);
         delivered(&store, &run).await;
     });

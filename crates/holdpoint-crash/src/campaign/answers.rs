@@ -50,7 +50,7 @@ pub(super) async fn fight(mut case: Case) -> anyhow::Result<Found> {
     drop(kept);
     let mut found = case.judge().await?;
     found.rejected += rejected?;
-    let stray = check::doubts_answered_by(&*case.field.store, &case.run(), question.digest).await?;
+    let stray = check::doubts_answered_by(&case.field.store, &case.run(), question.digest).await?;
     if stray > 0 {
         found.violations.push(format!("{}: an answer to the first question counted for the doubt", case.name));
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use holdpoint::store::Scope;
 use holdpoint::{Decisions, Keeper, ResumeFrom, RunId, RunRequest, RunResult, Runner, Status, ToolResult, Worker};
 use holdpoint_core::{CallId, Digest};
 use tokio::process::Child;
@@ -169,7 +170,7 @@ impl Case {
     }
 
     pub(super) async fn is_over(&self) -> anyhow::Result<bool> {
-        let head = self.field.store.head(&self.run()).await?;
+        let head = self.field.store.runs.head(&Scope::All, &self.run()).await?;
         Ok(head.is_some_and(|head| matches!(head.status, Status::Finished | Status::Failed | Status::Cancelled)))
     }
 
@@ -205,7 +206,7 @@ impl Case {
 
     /// With `repeat = never`, a tool begins at most once for each time that somebody accepted that it runs.
     pub(super) async fn judge(&self) -> anyhow::Result<Found> {
-        let told = check::tell(&*self.field.store, &self.run()).await?;
+        let told = check::tell(&self.field.store, &self.run()).await?;
         let Some(told) = told else { return Ok(Found::violation(format!("{}: it was never started", self.name))) };
         let place = self.place();
         let (begins, late) = self.field.records(|records| {

@@ -23,7 +23,7 @@ pub(super) struct Field {
     pub(super) folder: PathBuf,
     pub(super) url: String,
     pub(super) broken: Option<Break>,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Store,
     pub(super) bench: Arc<Bench>,
     pub(super) program: PathBuf,
     read: Mutex<Read>,

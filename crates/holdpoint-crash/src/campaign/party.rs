@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -136,7 +135,7 @@ impl Party {
         let dwell = self.dwell.map(|point| (point, Duration::from_millis(self.dwell_ms)));
         let bench = Bench::dwelling(&self.ledger, &self.name, (Habits::default(), dwell))?;
         let link_time = Duration::from_millis(self.link_ms);
-        let store = self.link.map_or_else(|| Arc::clone(&store), |link| link.wrap(&store, link_time));
+        let store = self.link.map_or_else(|| store.clone(), |link| link.wrap(&store, link_time));
         let runner = agents::runner_with(&self.case, &store, (&bench, self.broken))?;
         if self.warm {
             let bench = Bench::open(&self.ledger, &self.name, Habits::default())?;

@@ -37,7 +37,7 @@ pub(super) async fn fight(mut case: Case) -> anyhow::Result<Found> {
     match completed {
         Ok(()) => {
             found.acknowledged += 1;
-            if !check::has_result(&*case.field.store, &case.run(), &text).await? {
+            if !check::has_result(&case.field.store, &case.run(), &text).await? {
                 found.violations.push(format!("{}: an acknowledged result is nowhere", case.name));
             }
         }

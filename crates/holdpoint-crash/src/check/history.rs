@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint::store::{Store, StoreError};
+use holdpoint::store::{Scope, Store, StoreError};
 use holdpoint::{Decision, Outcome, Repeat, RunId, Source, Status};
 use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{Answer, Call, CallIndex, Digest, Event, Revision, Run, Stage};
@@ -90,8 +90,8 @@ impl fmt::Debug for Step {
 
 impl RunHistory {
     /// Nothing if the store does not know the run.
-    pub(super) async fn load(store: &dyn Store, id: &RunId) -> anyhow::Result<Option<Self>> {
-        let records = match store.load(id, Revision(0)).await {
+    pub(super) async fn load(store: &Store, id: &RunId) -> anyhow::Result<Option<Self>> {
+        let records = match store.runs.load(&Scope::All, id, Revision(0)).await {
             Ok(records) => records,
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),

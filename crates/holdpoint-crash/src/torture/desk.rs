@@ -47,7 +47,7 @@ impl World {
         let mut cursor: Option<Cursor> = None;
         for _ in 0..PAGES_MAX {
             let status = Some(Status::AwaitingToolConfirmation);
-            let page = self.store.list(&RunFilter { status, cursor, ..RunFilter::default() }).await?;
+            let page = self.store.runs.list(&RunFilter { status, cursor, ..RunFilter::default() }).await?;
             found.extend(page.runs.into_iter().map(|head| head.run));
             cursor = page.next;
             if cursor.is_none() {

@@ -1,5 +1,6 @@
 //! The loop: kills while there are runs, then lets the rest come to its end.
 
+use holdpoint::store::Scope;
 use std::time::{Duration, Instant};
 
 use holdpoint::{Actor, RunId, Status};
@@ -233,7 +234,7 @@ impl World {
             self.plan_run();
         }
         for run in active {
-            let head = self.store.head(&RunId::new(run.as_str())).await?;
+            let head = self.store.runs.head(&Scope::All, &RunId::new(run.as_str())).await?;
             match head.map(|head| head.status) {
                 None => self.start(&run).await?,
                 Some(Status::Finished | Status::Failed | Status::Cancelled) => {

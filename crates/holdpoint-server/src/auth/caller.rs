@@ -186,7 +186,7 @@ pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Reque
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
     let caller = find(&app, request.method(), (request.headers(), peer))?;
     if let Some(session) = &caller.session
-        && session.is_over(&*app.store).await?
+        && session.is_over(&app.store).await?
     {
         return Err(unauthenticated());
     }
@@ -210,7 +210,7 @@ fn find(app: &App, method: &Method, (headers, peer): (&HeaderMap, Peer)) -> Answ
         return Ok(Caller::of(token, Via::Bearer));
     }
     let cookie = cookie_of(headers, SESSION_COOKIE).ok_or_else(unauthenticated)?;
-    let now = app.store.now();
+    let now = app.store.runs.now();
     let session = ConsoleSession::open(&app.sealer, &app.tokens, (cookie, now)).ok_or_else(unauthenticated)?;
     if !matches!(*method, Method::GET | Method::HEAD) {
         if !origin_is_ours(headers) {

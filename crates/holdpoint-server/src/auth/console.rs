@@ -73,15 +73,15 @@ impl ConsoleSession {
     }
 
     /// Whether somebody ended it, on any server, or its time is over.
-    pub(crate) async fn is_over(&self, store: &dyn Store) -> Result<bool, StoreError> {
-        Ok(self.expires_at <= store.now() || store.kept_response(&self.ended_key()).await?.is_some())
+    pub(crate) async fn is_over(&self, store: &Store) -> Result<bool, StoreError> {
+        Ok(self.expires_at <= store.runs.now() || store.state.kept(&self.ended_key()).await?.is_some())
     }
 
     /// Ends it, for all servers.
-    pub(crate) async fn end(&self, store: &dyn Store) -> Result<(), StoreError> {
+    pub(crate) async fn end(&self, store: &Store) -> Result<(), StoreError> {
         let key = self.ended_key();
-        store.reserve_response(&Reservation { key: key.clone(), digest: Digest([0; 32]), reserved_ms: 60_000 }).await?;
-        store.keep_response(&key, ENDED.to_vec()).await
+        store.state.reserve(&Reservation { key: key.clone(), digest: Digest([0; 32]), reserved_ms: 60_000 }).await?;
+        store.state.keep(&key, ENDED.to_vec()).await
     }
 
     /// Where it is noted that it was ended. No token's name begins so: names of senders begin with a number.

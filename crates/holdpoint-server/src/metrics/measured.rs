@@ -6,8 +6,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use holdpoint::RunId;
 use holdpoint::store::{
-    CommitError, Head, LeaseRequest, LeasedTask, QuestionFilter, QuestionPage, Record, RunFilter, RunPage, Scope,
-    Store, StoreError, StoreLayer, Transition,
+    ApprovalsLayer, CommitError, Head, Layer, LeaseRequest, LeasedTask, QuestionFilter, QuestionPage, Record,
+    RunFilter, RunLogLayer, RunPage, Scope, Store, StoreError, TaskQueueLayer, Transition,
 };
 use holdpoint_core::Revision;
 
@@ -15,13 +15,13 @@ use super::Metrics;
 
 impl Metrics {
     /// The same store, with what people wait for timed.
-    pub fn measure(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::new(Measured { inner: store, metrics: self.clone() })
+    pub fn measure(&self, store: Store) -> Store {
+        Arc::new(Measured { inner: store, metrics: self.clone() }).store()
     }
 }
 
 struct Measured {
-    inner: Arc<dyn Store>,
+    inner: Store,
     metrics: Metrics,
 }
 
@@ -34,37 +34,52 @@ impl Measured {
     }
 }
 
+impl Layer for Measured {
+    fn inner(&self) -> &Store {
+        &self.inner
+    }
+}
+
 #[async_trait]
-impl StoreLayer for Measured {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
-    }
-
+impl RunLogLayer for Measured {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
-        self.timed("commit", self.inner.commit(run, at, transition)).await
+        self.timed("commit", self.inner.runs.commit(run, at, transition)).await
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        self.timed("load", self.inner.load(run, after)).await
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        self.timed("load", self.inner.runs.load(scope, run, after)).await
     }
 
-    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        self.timed("load", self.inner.load_in(scope, run, after)).await
-    }
-
-    async fn head_in(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
-        self.timed("head", self.inner.head_in(scope, run)).await
+    async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.timed("head", self.inner.runs.head(scope, run)).await
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
-        self.timed("list", self.inner.list(filter)).await
+        self.timed("list", self.inner.runs.list(filter)).await
     }
+}
 
-    async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
-        self.timed("questions", self.inner.questions(filter)).await
-    }
-
+#[async_trait]
+impl TaskQueueLayer for Measured {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        self.timed("lease", self.inner.lease(request)).await
+        self.timed("lease", self.inner.tasks.lease(request)).await
+    }
+}
+
+#[async_trait]
+impl ApprovalsLayer for Measured {
+    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+        self.timed("questions", self.inner.approvals.list(filter)).await
+    }
+}
+
+impl Measured {
+    fn store(self: &Arc<Self>) -> Store {
+        Store {
+            runs: Arc::clone(self) as _,
+            tasks: Arc::clone(self) as _,
+            approvals: Arc::clone(self) as _,
+            ..self.inner.clone()
+        }
     }
 }

@@ -76,7 +76,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<ApprovalQuery>) -> Answ
         cursor,
         limit,
     };
-    let page = app.store.questions(&filter).await?;
+    let page = app.store.approvals.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
     let approvals = page.questions.iter().filter_map(|row| seen(row, caller)).collect();
     Ok(Json(ApprovalPage { approvals, next }))
@@ -111,7 +111,7 @@ fn seen(row: &QuestionRow, caller: &Caller) -> Option<ApprovalView> {
 pub(super) async fn changes(ask: Ask) -> Answer<Response> {
     ask.caller.need(Right::ReadApprovals)?;
     let after = ask.last_event()?.map(QuestionSeq);
-    let begin = ask.app.store.questions_after(&ask.caller.scope, after, CHANGES_AT_ONCE).await?;
+    let begin = ask.app.store.approvals.changes(&ask.caller.scope, after, CHANGES_AT_ONCE).await?;
     if ask.wants == Wants::Json {
         let approvals = begin.questions.iter().filter_map(|row| seen(row, &ask.caller)).collect();
         return Ok(Json(ApprovalChanges { approvals, seq: begin.seq.0 }).into_response());
@@ -120,7 +120,7 @@ pub(super) async fn changes(ask: Ask) -> Answer<Response> {
     // Whoever went on from somewhere is told what came since, and is no further before.
     let place = after.unwrap_or(begin.seq);
     let mut inbox = Inbox {
-        woken: ask.app.store.watch(Topic::Questions),
+        woken: ask.app.store.runs.watch(Topic::Questions),
         app: Arc::clone(&ask.app),
         caller: ask.caller.clone(),
         after: begin.seq,
@@ -192,7 +192,7 @@ impl Inbox {
 
     async fn look(&mut self) -> Result<bool, StoreError> {
         let scope: &Scope = &self.caller.scope;
-        let changes = self.app.store.questions_after(scope, Some(self.after), CHANGES_AT_ONCE).await?;
+        let changes = self.app.store.approvals.changes(scope, Some(self.after), CHANGES_AT_ONCE).await?;
         self.after = changes.seq;
         self.tell(&changes.questions);
         // The number alone moves with every commit of the database, whoever's it is.

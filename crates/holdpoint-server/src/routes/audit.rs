@@ -51,7 +51,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<AuditQuery>) -> Answer<
     }
     let (cursor, limit) = app.page(caller, LIST, &page)?;
     let limit = limit.unwrap_or(ROWS_DEFAULT).min(holdpoint::store::LIST_LIMIT_MAX);
-    let page = app.store.audit_after(&scope_of(caller), cursor.as_ref(), limit).await?;
+    let page = app.store.audit.rows_after(&scope_of(caller), cursor.as_ref(), limit).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
     let rows = page.runs.iter().flat_map(|run| run.rows.iter().map(|(_, row)| entry(&run.head.run, row)));
     Ok(Json(AuditPage { entries: rows.collect(), next }))
@@ -62,7 +62,7 @@ async fn of_run(ask: &Ask, run: &RunId, page: &PageQuery) -> Answer<Json<AuditPa
     let Ask { app, caller, .. } = ask;
     let (cursor, limit) = app.page(caller, LIST_OF_RUN, page)?;
     let after = cursor.as_ref().and_then(|cursor| cursor.as_str().parse().ok()).unwrap_or_default();
-    let rows = app.store.audit_in(&caller.scope, run).await?;
+    let rows = app.store.audit.rows(&caller.scope, run).await?;
     let mut rows = rows.iter().filter(|row| row.revision.0 > after).peekable();
     let limit = limit.unwrap_or(ROWS_DEFAULT).min(holdpoint::store::LIST_LIMIT_MAX);
     let entries: Vec<AuditEntry> = rows.by_ref().take(limit).map(|row| entry(run, row)).collect();
@@ -93,7 +93,7 @@ pub(super) async fn verify(ask: Ask) -> Answer<Json<AuditVerdict>> {
     let _turn = ask.app.verifying.lock().await;
     let request = VerifyRequest { scope: scope_of(&ask.caller), ..VerifyRequest::default() };
     let mut nobody: fn(VerifyProgress) = |_| {};
-    let verified = verify_with(&*ask.app.store, &request, &mut nobody).await?;
+    let verified = verify_with(&ask.app.store, &request, &mut nobody).await?;
     Ok(Json(AuditVerdict {
         ok: verified.is_whole(),
         runs: verified.runs,

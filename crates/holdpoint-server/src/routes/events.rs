@@ -70,7 +70,7 @@ pub(super) async fn events(ask: Ask, id: Id, Params(query): Params<EventQuery>) 
 
 async fn page(ask: &Ask, id: &holdpoint::RunId, after: Revision) -> Answer<Response> {
     // Read once: who may see it, what happened and how far it is belong together.
-    let records = ask.app.store.load_in(&ask.caller.scope, id, Revision(0)).await?;
+    let records = ask.app.store.runs.load(&ask.caller.scope, id, Revision(0)).await?;
     let mut narrator = Narrator::new(new_run(id.clone()));
     let mut events = Vec::new();
     for record in records {

@@ -28,7 +28,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<PageQuery>) -> Answer<J
     let filter = GrantFilter { tenant: caller.tenant(), tool: None, cursor, limit };
     let reader = app.agents.reader().ok_or_else(|| Refusal::internal("a server without agents"))?;
     let page = reader.grants(&filter).await?;
-    let now = app.store.now();
+    let now = app.store.runs.now();
     let next = app.next_page(caller, LIST, page.next.as_ref());
     let grants = page.grants.iter().map(|listed| GrantView(shown(listed, now))).collect();
     Ok(Json(GrantPage { grants, next }))
@@ -52,7 +52,8 @@ fn shown(listed: &ListedGrant, now: Timestamp) -> Value {
 pub(super) async fn revoke(ask: Ask, id: Id) -> Answer<StatusCode> {
     ask.caller.need(Right::Approve)?;
     let id = id.grant()?;
-    let row = ask.app.store.grant(&ask.caller.scope, id.as_str()).await?.ok_or_else(|| Refusal::not_found("grant"))?;
+    let row =
+        ask.app.store.grants.find(&ask.caller.scope, id.as_str()).await?.ok_or_else(|| Refusal::not_found("grant"))?;
     let reader = ask.app.agents.reader().ok_or_else(|| Refusal::internal("a server without agents"))?.clone();
     let actor = ask.caller.actor();
     // Taken back twice is taken back.

@@ -31,7 +31,7 @@ pub(super) async fn login(State(app): State<Arc<App>>, request: Request) -> Answ
     let body: LoginBody = read_body(request, LOGIN_BYTES_MAX).await?;
     let unknown = || Refusal::new(ApiCode::Unauthenticated, "there is no such token");
     let token = app.tokens.with_secret(&body.token).ok_or_else(unknown)?;
-    let session = ConsoleSession::begin(token, app.store.now());
+    let session = ConsoleSession::begin(token, app.store.runs.now());
     let cookie = session.seal(&app.sealer);
     let caller = Caller::of(token, Via::Session);
     let answer = LoginAnswer {
@@ -76,9 +76,9 @@ pub(super) async fn who(State(app): State<Arc<App>>, caller: Caller, headers: He
 pub(super) async fn logout(State(app): State<Arc<App>>, headers: HeaderMap) -> Answer<Response> {
     expect_own_page(&headers)?;
     let cookie = cookie_of(&headers, SESSION_COOKIE);
-    let session = cookie.and_then(|text| ConsoleSession::open(&app.sealer, &app.tokens, (text, app.store.now())));
+    let session = cookie.and_then(|text| ConsoleSession::open(&app.sealer, &app.tokens, (text, app.store.runs.now())));
     if let Some(session) = session {
-        session.end(&*app.store).await?;
+        session.end(&app.store).await?;
         app.logged_out.send_modify(|count| *count += 1);
     }
     with_cookie(&app, StatusCode::NO_CONTENT.into_response(), ("", 0))

@@ -73,8 +73,8 @@ async fn try_store(app: &App) -> Option<String> {
     let filter = RunFilter { limit: Some(1), ..RunFilter::default() };
     let (name, value) = READY_SETTING;
     let tried = async {
-        app.store.list(&filter).await?;
-        app.store.first_setting(name, value).await
+        app.store.runs.list(&filter).await?;
+        app.store.state.first_setting(name, value).await
     };
     match tokio::time::timeout(READY_TIMEOUT, tried).await {
         Ok(Ok(_)) => None,
@@ -132,7 +132,7 @@ pub(super) async fn metrics(ask: Ask) -> Answer<Response> {
 async fn levels(app: &App) -> Levels {
     let stored = tokio::time::timeout(READY_TIMEOUT, tally(app)).await.ok().and_then(Result::ok).map(|tally| {
         let asked = tally.question_oldest;
-        let oldest = asked.map(|asked| Duration::from_millis(app.store.now().ms_since(asked)));
+        let oldest = asked.map(|asked| Duration::from_millis(app.store.runs.now().ms_since(asked)));
         (tally, oldest.unwrap_or_default())
     });
     Levels { stored, streams: app.streams.len(), driven: app.driving.len() }
@@ -146,7 +146,7 @@ async fn tally(app: &App) -> Result<StoreTally, StoreError> {
     {
         return Ok(*tally);
     }
-    let tally = app.store.tally().await?;
+    let tally = app.store.state.counts().await?;
     *counted = Some((Instant::now(), tally));
     Ok(tally)
 }

@@ -135,7 +135,7 @@ pub(super) async fn leave(ask: &Ask, (agent, before): (&Agent, &Run), step: Move
     let until = Instant::now() + ask.wait(&reply.wait);
     let (mut status, mut revision) = (result.run().status(), result.run().revision());
     while status == Status::Running && !ask.app.stopping.is_cancelled() {
-        let moved = tokio::time::timeout_at(until, ask.app.store.changed(id, revision));
+        let moved = tokio::time::timeout_at(until, ask.app.store.runs.changed(id, revision));
         tokio::select! {
             () = ask.app.stopping.cancelled() => break,
             moved = moved => if !matches!(moved, Ok(Ok(_))) {

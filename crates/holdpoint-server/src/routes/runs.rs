@@ -228,7 +228,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<RunQuery>) -> Answer<Js
         cursor,
         limit,
     };
-    let page = app.store.list(&filter).await?;
+    let page = app.store.runs.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
     Ok(Json(RunPage { runs: page.runs.iter().map(RunSummary::of).collect(), next }))
 }

@@ -20,7 +20,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<PageQuery>) -> Answer<J
     let Ask { app, caller, .. } = &ask;
     caller.need(Right::Read)?;
     let (cursor, limit) = app.page(caller, LIST, &query)?;
-    let page = app.store.sessions(&SessionFilter { tenant: caller.tenant(), cursor, limit }).await?;
+    let page = app.store.runs.sessions(&SessionFilter { tenant: caller.tenant(), cursor, limit }).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
     let sessions = page.sessions.into_iter().map(|row| SessionView {
         id: row.id.to_string(),

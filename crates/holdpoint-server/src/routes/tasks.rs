@@ -104,7 +104,7 @@ pub(super) async fn lease(ask: Ask, Body(body): Body<LeaseBody>) -> Answer<Json<
     let wait = Duration::from_millis(body.wait_ms.unwrap_or_default()).min(WAIT_MAX);
     let until = Instant::now() + wait;
     note_worker(app, caller, &request).await?;
-    let mut woken = app.store.watch(Topic::Tasks);
+    let mut woken = app.store.runs.watch(Topic::Tasks);
     loop {
         woken.borrow_and_update();
         let Taken { tasks, any } = take(app, caller, &request).await?;
@@ -125,7 +125,7 @@ async fn note_worker(app: &App, caller: &Caller, request: &LeaseRequest) -> Answ
     let Some(name) = app.noted.due(&caller.name, &request.worker, std::time::Instant::now()) else { return Ok(()) };
     let tools = request.tools.iter().map(|(_, tool)| tool.clone()).collect();
     let seen = WorkerSeen { name, tenant: request.tenant.clone(), tools };
-    Ok(app.store.seen_worker(&seen).await?)
+    Ok(app.store.state.note_worker(&seen).await?)
 }
 
 /// What was leased.
@@ -143,7 +143,7 @@ async fn take(app: &Arc<App>, caller: &Caller, request: &LeaseRequest) -> Answer
     let taking = {
         let (app, caller, request) = (Arc::clone(app), caller.clone(), request.clone());
         async move {
-            let leased = app.store.lease(&request).await?;
+            let leased = app.store.tasks.lease(&request).await?;
             let any = !leased.is_empty();
             let mut views = Vec::with_capacity(leased.len());
             for task in leased {
@@ -187,7 +187,7 @@ async fn admitted(app: &App, caller: &Caller, task: LeasedTask, worker: &str) ->
 }
 
 async fn give_back(app: &App, task: &LeasedTask) {
-    if let Err(error) = app.store.release(&task.lease, Release::Unstarted).await {
+    if let Err(error) = app.store.tasks.release(&task.lease, Release::Unstarted).await {
         tracing::warn!(target: "holdpoint", run = %task.lease.key.run, code = %error.code(), "a task could not be given back");
     }
 }
@@ -275,7 +275,7 @@ pub(super) async fn heartbeat(ask: Ask, id: Id, Body(body): Body<HeartbeatBody>)
     ask.caller.need(Right::Work)?;
     let holder = Lease::open(&ask, &id.task()?, &body.lease)?;
     let lease_ms = lease_ms(body.lease_ms)?;
-    let states = ask.app.store.heartbeat(std::slice::from_ref(&holder.lease), lease_ms).await?;
+    let states = ask.app.store.tasks.heartbeat(std::slice::from_ref(&holder.lease), lease_ms).await?;
     match states.first() {
         Some(LeaseState::Held) => Ok(Json(HeartbeatAnswer { lease_ms })),
         Some(LeaseState::Lost) | None => Err(Rejection::LeaseLost.into()),
@@ -321,7 +321,7 @@ pub(super) async fn fail(ask: Ask, id: Id, Body(body): Body<FailBody>) -> Answer
 
 /// The runner of a task's run. A task that is gone has a lease that is lost.
 async fn runner_of(ask: &Ask, key: &CallKey) -> Answer<Runner> {
-    let head = ask.app.store.head_in(&ask.caller.scope, &key.run).await?;
+    let head = ask.app.store.runs.head(&ask.caller.scope, &key.run).await?;
     let head = head.ok_or(Rejection::LeaseLost)?;
     Ok(ask.app.runner_of(head.agent.as_deref())?.clone())
 }
@@ -362,7 +362,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<TaskQuery>) -> Answer<J
     };
     let (cursor, limit) = app.page(caller, LIST, &page)?;
     let filter = TaskFilter { tenant: caller.tenant(), tool, stage, cursor, limit };
-    let page = app.store.tasks(&filter).await?;
+    let page = app.store.tasks.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
     Ok(Json(TaskPage { tasks: page.tasks.iter().map(task_view).collect(), next }))
 }

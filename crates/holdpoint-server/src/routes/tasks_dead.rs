@@ -24,7 +24,7 @@ pub(super) async fn list(ask: &Ask, tool: Option<ToolName>, query: &PageQuery) -
         limit,
         ..QuestionFilter::default()
     };
-    let page = app.store.questions(&filter).await?;
+    let page = app.store.approvals.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
     Ok(Json(TaskPage { tasks: page.questions.iter().map(view).collect(), next }))
 }

@@ -15,7 +15,7 @@ use crate::refusal::Answer;
 )]
 pub(super) async fn list(ask: Ask) -> Answer<Json<WorkerList>> {
     ask.caller.need(Right::ReadTasks)?;
-    let rows = ask.app.store.workers(&ask.caller.scope).await?;
+    let rows = ask.app.store.state.workers(&ask.caller.scope).await?;
     let workers = rows.into_iter().map(|row| WorkerView {
         name: row.name.to_string(),
         tools: row.tools.iter().map(|tool| tool.as_str().to_owned()).collect(),

@@ -123,11 +123,11 @@ async fn without_tokens_other_names_and_pages_are_refused() {
 
 #[tokio::test]
 async fn a_server_without_tokens_listens_on_this_machine_only() {
-    let store: std::sync::Arc<dyn holdpoint::store::Store> = std::sync::Arc::new(holdpoint::store::MemoryStore::new());
+    let store = holdpoint::store::Store::from(holdpoint::store::MemoryStore::new());
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let serve = |tokens: Vec<holdpoint_server::Token>| {
         let (agent, _) = crate::stage::agent(&store, &gate);
-        let builder = holdpoint_server::Server::builder(std::sync::Arc::clone(&store));
+        let builder = holdpoint_server::Server::builder(store.clone());
         let builder = builder.agent(holdpoint_server::ServedAgent::new(agent));
         let server = tokens.into_iter().fold(builder, holdpoint_server::ServerBuilder::token).build().unwrap();
         async move {

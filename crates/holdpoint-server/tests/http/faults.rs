@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint::RunId;
 use holdpoint::store::{
-    CommitError, LeaseRequest, LeasedTask, MemoryStore, QuestionChanges, QuestionSeq, Record, Reservation, Reserved,
-    ResponseKey, Scope, Store, StoreError, StoreLayer, StoreTally, Transition, WorkerSeen,
+    ApprovalsLayer, CommitError, Layer, LeaseRequest, LeasedTask, MemoryStore, QuestionChanges, QuestionSeq, Record,
+    Reservation, Reserved, ResponseKey, RunLogLayer, Scope, ServerStateLayer, Store, StoreError, StoreTally,
+    TaskQueueLayer, Transition, WorkerSeen,
 };
 use holdpoint_core::Revision;
 use reqwest::{Method, StatusCode};
@@ -37,18 +38,19 @@ enum Fault {
     OnlyReads,
     /// Whoever takes tasks in this process panics.
     Panics,
-    /// Runs can be read once each, and then no more.
-    ReadsOnce,
+    /// After the next commit no run can be read any more.
+    LosesReads,
     /// The tasks that are leased are those of an agent that is not here.
     LeasesOfOthers,
 }
 
 struct Faulty {
-    inner: Arc<dyn Store>,
+    inner: Store,
     fault: Fault,
     leased: Arc<Semaphore>,
     gate: Arc<Semaphore>,
     armed: Arc<AtomicBool>,
+    is_unreadable: AtomicBool,
 }
 
 impl Faulty {
@@ -61,84 +63,39 @@ impl Faulty {
     }
 }
 
+impl Layer for Faulty {
+    fn inner(&self) -> &Store {
+        &self.inner
+    }
+}
+
 #[async_trait]
-impl StoreLayer for Faulty {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
-    }
-
-    async fn reserve_response(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
-        match self.fault {
-            Fault::ForgetsResponses => Ok(Reserved::New),
-            _ => self.inner.reserve_response(reservation).await,
-        }
-    }
-
-    async fn keep_response(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
-        match self.fault {
-            Fault::ForgetsResponses => Ok(()),
-            _ => self.inner.keep_response(key, response).await,
-        }
-    }
-
+impl RunLogLayer for Faulty {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         if at == Revision(0) {
             self.hold(Fault::CreatesSlowly).await;
         }
-        self.inner.commit(run, at, transition).await
+        let committed = self.inner.runs.commit(run, at, transition).await;
+        if self.fault == Fault::LosesReads && self.armed.swap(false, Ordering::SeqCst) {
+            self.is_unreadable.store(true, Ordering::SeqCst);
+        }
+        committed
     }
 
-    async fn load_in(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        let records = self.inner.load_in(scope, run, after).await;
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        let records = self.inner.runs.load(scope, run, after).await;
         self.hold(Fault::ReadsSlowly).await;
-        if self.fault == Fault::ReadsOnce && !self.armed.swap(false, Ordering::SeqCst) {
+        if self.is_unreadable.load(Ordering::SeqCst) {
             return Err(StoreError::Failed { doing: "read", cause: "told to fail".into() });
         }
         records
     }
+}
 
-    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
-        match self.fault {
-            Fault::OnlyReads => Err(StoreError::Failed { doing: "write", cause: "told to fail".into() }),
-            _ => self.inner.first_setting(name, value).await,
-        }
-    }
-
-    async fn seen_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
-        if self.fault == Fault::LeasesOfOthers {
-            self.gate.add_permits(1);
-        }
-        self.inner.seen_worker(seen).await
-    }
-
-    async fn questions_after(
-        &self,
-        scope: &Scope,
-        after: Option<QuestionSeq>,
-        limit: usize,
-    ) -> Result<QuestionChanges, StoreError> {
-        if self.fault == Fault::SharesNumbers {
-            let mut changes = self.inner.questions_after(scope, after, limit).await?;
-            changes.questions.iter_mut().for_each(|row| row.seq = changes.seq);
-            return Ok(changes);
-        }
-        if self.fault != Fault::IsRestless {
-            return self.inner.questions_after(scope, after, limit).await;
-        }
-        tokio::task::yield_now().await;
-        let changes = self.inner.questions_after(scope, None, limit).await?;
-        Ok(QuestionChanges { seq: QuestionSeq(after.unwrap_or(changes.seq).0 + 1), ..changes })
-    }
-
-    async fn tally(&self) -> Result<StoreTally, StoreError> {
-        match self.fault {
-            Fault::CannotCount => Err(StoreError::Failed { doing: "count", cause: "told to fail".into() }),
-            _ => self.inner.tally().await,
-        }
-    }
-
+#[async_trait]
+impl TaskQueueLayer for Faulty {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        let mut leased = self.inner.lease(request).await?;
+        let mut leased = self.inner.tasks.lease(request).await?;
         assert!(self.fault != Fault::Panics, "told to panic");
         if self.fault == Fault::LeasesOfOthers {
             self.leased.add_permits(1);
@@ -149,6 +106,78 @@ impl StoreLayer for Faulty {
             self.gate.acquire().await.unwrap().forget();
         }
         Ok(leased)
+    }
+}
+
+#[async_trait]
+impl ApprovalsLayer for Faulty {
+    async fn changes(
+        &self,
+        scope: &Scope,
+        after: Option<QuestionSeq>,
+        limit: usize,
+    ) -> Result<QuestionChanges, StoreError> {
+        if self.fault == Fault::SharesNumbers {
+            let mut changes = self.inner.approvals.changes(scope, after, limit).await?;
+            changes.questions.iter_mut().for_each(|row| row.seq = changes.seq);
+            return Ok(changes);
+        }
+        if self.fault != Fault::IsRestless {
+            return self.inner.approvals.changes(scope, after, limit).await;
+        }
+        tokio::task::yield_now().await;
+        let changes = self.inner.approvals.changes(scope, None, limit).await?;
+        Ok(QuestionChanges { seq: QuestionSeq(after.unwrap_or(changes.seq).0 + 1), ..changes })
+    }
+}
+
+#[async_trait]
+impl ServerStateLayer for Faulty {
+    async fn reserve(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
+        match self.fault {
+            Fault::ForgetsResponses => Ok(Reserved::New),
+            _ => self.inner.state.reserve(reservation).await,
+        }
+    }
+
+    async fn keep(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+        match self.fault {
+            Fault::ForgetsResponses => Ok(()),
+            _ => self.inner.state.keep(key, response).await,
+        }
+    }
+
+    async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
+        match self.fault {
+            Fault::OnlyReads => Err(StoreError::Failed { doing: "write", cause: "told to fail".into() }),
+            _ => self.inner.state.first_setting(name, value).await,
+        }
+    }
+
+    async fn note_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
+        if self.fault == Fault::LeasesOfOthers {
+            self.gate.add_permits(1);
+        }
+        self.inner.state.note_worker(seen).await
+    }
+
+    async fn counts(&self) -> Result<StoreTally, StoreError> {
+        match self.fault {
+            Fault::CannotCount => Err(StoreError::Failed { doing: "count", cause: "told to fail".into() }),
+            _ => self.inner.state.counts().await,
+        }
+    }
+}
+
+impl Faulty {
+    fn store(self: &Arc<Self>) -> Store {
+        Store {
+            runs: Arc::clone(self) as _,
+            tasks: Arc::clone(self) as _,
+            approvals: Arc::clone(self) as _,
+            state: Arc::clone(self) as _,
+            ..self.inner.clone()
+        }
     }
 }
 
@@ -166,9 +195,17 @@ async fn broken(fault: Fault) -> Broken {
 async fn broken_with(fault: Fault, setting: Setting) -> Broken {
     let (leased, gate) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let armed = Arc::new(AtomicBool::new(false));
-    let inner = Arc::new(MemoryStore::new());
+    let inner = Store::from(MemoryStore::new());
     let (seen, held) = (Arc::clone(&leased), Arc::clone(&gate));
-    let store = Arc::new(Faulty { inner, fault, leased: seen, gate: held, armed: Arc::clone(&armed) });
+    let store = Arc::new(Faulty {
+        inner,
+        fault,
+        leased: seen,
+        gate: held,
+        armed: Arc::clone(&armed),
+        is_unreadable: AtomicBool::new(false),
+    })
+    .store();
     let stage = Stage::with(Setting { store: Some(store), ..setting }).await;
     Broken { stage, leased, gate, armed }
 }
@@ -324,7 +361,7 @@ async fn a_server_whose_worker_ended_is_not_ready() {
 
 #[tokio::test]
 async fn what_is_durable_is_answered_although_the_store_fails_then() {
-    let Broken { stage, armed, .. } = broken(Fault::ReadsOnce).await;
+    let Broken { stage, armed, .. } = broken(Fault::LosesReads).await;
     let paused = stage.run("use ask_first {}").await;
     let path = format!("/v1/runs/{}/answers", paused["id"].as_str().unwrap());
     let send = || stage.request(Method::POST, &path).header("idempotency-key", "k").json(&allow(&paused)).send();

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdpoint::store::{Clock, ManualClock, MemoryStore, ResponseKey, Store, StoreError, StoreLayer};
+use holdpoint::store::{Clock, Layer, ManualClock, MemoryStore, ResponseKey, ServerStateLayer, Store, StoreError};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -112,28 +112,36 @@ async fn a_streamed_run_is_streamed_again() {
 }
 
 /// A server that dies after it did what it was asked and before it keeps the response.
-struct KeepsNoResponse(Arc<dyn Store>);
+struct KeepsNoResponse(Store);
+
+impl Layer for KeepsNoResponse {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait]
-impl StoreLayer for KeepsNoResponse {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
-    async fn keep_response(&self, _: &ResponseKey, _: Vec<u8>) -> Result<(), StoreError> {
+impl ServerStateLayer for KeepsNoResponse {
+    async fn keep(&self, _: &ResponseKey, _: Vec<u8>) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn drop_response(&self, _: &ResponseKey) -> Result<(), StoreError> {
+    async fn forget(&self, _: &ResponseKey) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+impl KeepsNoResponse {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { state: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[tokio::test]
 async fn a_repeat_learns_the_outcome_of_a_request_whose_server_died() {
     let clock = Arc::new(ManualClock::default());
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as Arc<dyn Clock>));
-    let dead: Arc<dyn Store> = Arc::new(KeepsNoResponse(Arc::clone(&store)));
+    let store = Store::from(MemoryStore::with_clock(Arc::clone(&clock) as Arc<dyn Clock>));
+    let dead: Store = Arc::new(KeepsNoResponse(store.clone())).store();
     let setting = |store| Setting { tokens: crate::stage::tokens(), store: Some(store), ..Setting::default() };
     let (first, second) = (Stage::with(setting(dead)).await, Stage::with(setting(store)).await);
     let paused = first.run_as(ADMIN, "use ask_first {}").await;

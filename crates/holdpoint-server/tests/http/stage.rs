@@ -144,12 +144,12 @@ pub(crate) struct Stage {
 pub(crate) struct Setting {
     pub(crate) tokens: Vec<Token>,
     pub(crate) limits: Option<Limits>,
-    pub(crate) store: Option<Arc<dyn Store>>,
+    pub(crate) store: Option<Store>,
     pub(crate) without_worker: bool,
     pub(crate) executor: Option<&'static str>,
 }
 
-pub(crate) fn agent(store: &Arc<dyn Store>, gate: &Arc<Semaphore>) -> (Agent, Arc<RulesFile>) {
+pub(crate) fn agent(store: &Store, gate: &Arc<Semaphore>) -> (Agent, Arc<RulesFile>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("policy.toml");
     std::fs::write(&path, RULES).unwrap();
@@ -170,7 +170,7 @@ pub(crate) fn agent(store: &Arc<dyn Store>, gate: &Arc<Semaphore>) -> (Agent, Ar
         .tool(echo("ask_another"))
         .tools([remote.build("remote").unwrap()])
         .policy(rules_policy(&rules))
-        .store(Arc::clone(store))
+        .store(store.clone())
         .receipt_key(receipt_key())
         .lease(RUN_LEASE)
         .context_keys(["user_id"])
@@ -211,7 +211,7 @@ impl Stage {
     }
 
     pub(crate) async fn with(setting: Setting) -> Self {
-        let store = setting.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let store = setting.store.unwrap_or_else(|| Store::from(MemoryStore::new()));
         let metrics = Metrics::new();
         let store = metrics.measure(store);
         let gate = Arc::new(Semaphore::new(0));
@@ -222,7 +222,7 @@ impl Stage {
         let keys = ReceiptKeys::new().with(receipt_key().public());
         let served = ServedAgent::new(agent).description("Helps customers").rules(rules);
         let mut builder: ServerBuilder =
-            Server::builder(Arc::clone(&store)).agent(served).signing_key(&[9; 32]).receipt_keys(keys).metrics(metrics);
+            Server::builder(store.clone()).agent(served).signing_key(&[9; 32]).receipt_keys(keys).metrics(metrics);
         for token in setting.tokens {
             builder = builder.token(token);
         }

@@ -1,6 +1,5 @@
 //! Two servers on one store: any of them answers for any run, and one may die.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use holdpoint::open_store;
@@ -13,7 +12,7 @@ use crate::approvals::Frames;
 use crate::stage::{Setting, Stage, allow};
 
 async fn stage(url: String) -> Stage {
-    let store: Arc<dyn Store> = open_store(&url).await.unwrap();
+    let store: Store = open_store(&url).await.unwrap();
     Stage::with(Setting { store: Some(store), ..Setting::default() }).await
 }
 

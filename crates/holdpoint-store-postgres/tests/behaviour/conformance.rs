@@ -7,11 +7,11 @@ use holdpoint_store::{Clock, ManualClock, Store};
 use holdpoint_store_postgres::testing::Scratch;
 use holdpoint_store_postgres::{Options, PostgresStore};
 
-async fn open(url: &str, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
+async fn open(url: &str, clock: &Arc<ManualClock>) -> Store {
     let clock: Arc<dyn Clock> = clock.clone();
     // Many rules are checked at the same time, and a server has so many connections.
     let options = Options { clock: Some(clock), connections: 8, ..Options::default() };
-    Arc::new(PostgresStore::open_with(url, options).await.unwrap())
+    Store::from(PostgresStore::open_with(url, options).await.unwrap())
 }
 
 async fn fixture() -> Fixture {

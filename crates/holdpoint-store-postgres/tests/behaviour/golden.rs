@@ -27,30 +27,32 @@ fn golden(version: u32) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}.sql"))
 }
 
-async fn open(url: &str, migrate: Migrate) -> PostgresStore {
+async fn open(url: &str, migrate: Migrate) -> Store {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
-    PostgresStore::open_with(url, Options { clock: Some(clock), migrate, ..Options::default() }).await.unwrap()
+    Store::from(
+        PostgresStore::open_with(url, Options { clock: Some(clock), migrate, ..Options::default() }).await.unwrap(),
+    )
 }
 
 /// A finished run, a paused one with a task that waits, one that is leased and one with a result, and a run that was sealed
 /// and pruned and left a grant.
-async fn fill(store: &PostgresStore) {
+async fn fill(store: &Store) {
     let mut gone = step_to("over", Status::Finished);
     gone.audit = Some(b"{\"v\":1}".to_vec());
     let grant = GrantOpening { id: "grant".into(), tool: ToolName::new("waits"), until: None, body: b"{}".to_vec() };
     gone.grants = vec![grant];
-    store.commit(&RunId::new("gone"), Revision(0), gone).await.unwrap();
-    store.seal(None).await.unwrap().unwrap();
+    store.runs.commit(&RunId::new("gone"), Revision(0), gone).await.unwrap();
+    store.audit.seal(None).await.unwrap().unwrap();
     let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
-    assert_eq!(store.prune(&all).await.unwrap().len(), 1);
+    assert_eq!(store.runs.prune(&all).await.unwrap().len(), 1);
 
     let finished = RunId::new("finished");
     let mut first = step_to("{\"began\":1}", Status::Running);
     first.records.push(b"second".to_vec());
     first.audit = Some(b"{\"v\":1}".to_vec());
-    store.commit(&finished, Revision(0), first).await.unwrap();
+    store.runs.commit(&finished, Revision(0), first).await.unwrap();
     let large = "the same words again and again. ".repeat(300);
-    store.commit(&finished, Revision(2), step_to(&large, Status::Finished)).await.unwrap();
+    store.runs.commit(&finished, Revision(2), step_to(&large, Status::Finished)).await.unwrap();
 
     let paused = RunId::new("paused");
     let mut pause = step_to("paused", Status::AwaitingToolResults);
@@ -68,10 +70,10 @@ async fn fill(store: &PostgresStore) {
         deadline: None,
         body: b"{\"v\":1}".to_vec(),
     }))];
-    store.commit(&paused, Revision(0), pause).await.unwrap();
-    store.lease(&asks_for("worker", "leased")).await.unwrap();
-    let leased = store.lease(&asks_for("worker", "delivered")).await.unwrap().remove(0);
-    store.deliver(&leased.lease, b"done".to_vec()).await.unwrap();
+    store.runs.commit(&paused, Revision(0), pause).await.unwrap();
+    store.tasks.lease(&asks_for("worker", "leased")).await.unwrap();
+    let leased = store.tasks.lease(&asks_for("worker", "delivered")).await.unwrap().remove(0);
+    store.tasks.complete(&leased.lease, b"done".to_vec()).await.unwrap();
 }
 
 fn reservation() -> Reservation {
@@ -80,11 +82,11 @@ fn reservation() -> Reservation {
 }
 
 /// What servers keep.
-async fn fill_desk(store: &PostgresStore) {
-    store.reserve_response(&reservation()).await.unwrap();
-    store.keep_response(&reservation().key, b"response".to_vec()).await.unwrap();
+async fn fill_desk(store: &Store) {
+    store.state.reserve(&reservation()).await.unwrap();
+    store.state.keep(&reservation().key, b"response".to_vec()).await.unwrap();
     let tools = vec![ToolName::new("waits")];
-    store.seen_worker(&WorkerSeen { name: "worker".into(), tenant: Some("acme".into()), tools }).await.unwrap();
+    store.state.note_worker(&WorkerSeen { name: "worker".into(), tenant: Some("acme".into()), tools }).await.unwrap();
 }
 
 #[tokio::test]
@@ -92,19 +94,19 @@ async fn what_servers_kept_is_read() {
     let scratch = loaded(1).await;
     let store = open(scratch.url(), Migrate::Auto).await;
     let key = CallKey { run: RunId::new("paused"), turn: Turn(1), index: CallIndex(7) };
-    let question = store.question(&Scope::Tenant("acme".into()), &key).await.unwrap().unwrap();
+    let question = store.approvals.find(&Scope::Tenant("acme".into()), &key).await.unwrap().unwrap();
     assert_eq!((question.kind, &*question.body), (QuestionKind::Doubt, &b"{\"v\":1}"[..]));
-    let sessions = store.sessions(&SessionFilter::default()).await.unwrap().sessions;
+    let sessions = store.runs.sessions(&SessionFilter::default()).await.unwrap().sessions;
     assert_eq!((sessions.len(), &*sessions[0].id), (1, "talk"));
     let mut second = step_to("second", Status::Running);
     second.head.session = Some("talk".into());
     second.head.tenant = Some("acme".into());
     second.session_use = SessionUse::Alone;
-    let busy = store.commit(&RunId::new("second"), Revision(0), second).await;
+    let busy = store.runs.commit(&RunId::new("second"), Revision(0), second).await;
     assert!(matches!(busy, Err(CommitError::SessionBusy)), "{busy:?}");
-    let kept = store.reserve_response(&reservation()).await.unwrap();
+    let kept = store.state.reserve(&reservation()).await.unwrap();
     assert_eq!(kept, Reserved::Kept(b"response".as_slice().into()));
-    let workers = store.workers(&Scope::All).await.unwrap();
+    let workers = store.state.workers(&Scope::All).await.unwrap();
     assert_eq!((workers.len(), workers[0].leases), (1, 1));
 }
 
@@ -148,15 +150,15 @@ async fn the_audit_log_of_every_version_is_chained() {
         let scratch = loaded(version).await;
         let store = open(scratch.url(), Migrate::Auto).await;
         let finished = RunId::new("finished");
-        let rows = store.audit(&finished).await.unwrap();
+        let rows = store.audit.rows(&Scope::All, &finished).await.unwrap();
         let link = next_link(first_link(&finished, None), Revision(2), rows[0].at, b"{\"v\":1}");
         assert_eq!((rows.len(), rows[0].link), (1, link));
-        let heads = store.audit_heads(None, None, 10).await.unwrap();
+        let heads = store.audit.heads(None, None, 10).await.unwrap();
         assert_eq!(heads, [SealedRun { run: finished.clone(), revision: Revision(2), link }]);
         let mut more = step_to("more", Status::Finished);
         more.audit = Some(b"more".to_vec());
-        store.commit(&finished, Revision(3), more).await.unwrap();
-        store.seal(None).await.unwrap().unwrap();
+        store.runs.commit(&finished, Revision(3), more).await.unwrap();
+        store.audit.seal(None).await.unwrap().unwrap();
         let verified = verify(&store, &mut |_| {}).await.unwrap();
         assert!(verified.is_whole(), "{:?}", verified.findings);
         assert_eq!((verified.runs, verified.rows), (2, 2));
@@ -167,31 +169,34 @@ async fn the_audit_log_of_every_version_is_chained() {
 async fn seals_tombstones_and_grants_are_read() {
     let scratch = loaded(1).await;
     let store = open(scratch.url(), Migrate::Auto).await;
-    let seals = store.seals(None, 0, 10).await.unwrap();
+    let seals = store.audit.seals(None, 0, 10).await.unwrap();
     let gone = RunId::new("gone");
     assert_eq!((seals.len(), &seals[0].runs[0].run), (1, &gone));
-    let stones = store.tombstones(None, None, 10).await.unwrap();
+    let stones = store.audit.tombstones(None, None, 10).await.unwrap();
     assert_eq!((stones.len(), &stones[0].run, stones[0].seal), (1, &seals[0].runs[0], 1));
-    let grants = store.grants_for(None, &ToolName::new("waits")).await.unwrap();
+    let grants = store.grants.matching(None, &ToolName::new("waits")).await.unwrap();
     assert_eq!((grants.len(), &*grants[0].id, &*grants[0].body), (1, "grant", &b"{}"[..]));
 }
 
-async fn read_all(store: &PostgresStore) {
+async fn read_all(store: &Store) {
     let finished = RunId::new("finished");
-    let records = store.load(&finished, Revision(0)).await.unwrap();
+    let records = store.runs.load(&Scope::All, &finished, Revision(0)).await.unwrap();
     assert_eq!(records.iter().map(|record| record.seq.0).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(&*records[0].body, b"{\"began\":1}");
     assert_eq!(records[2].body.len(), 32 * 300);
-    assert_eq!(store.head(&finished).await.unwrap().unwrap().status, Status::Finished);
-    assert_eq!(&*store.audit(&finished).await.unwrap()[0].body, b"{\"v\":1}");
+    assert_eq!(store.runs.head(&Scope::All, &finished).await.unwrap().unwrap().status, Status::Finished);
+    assert_eq!(&*store.audit.rows(&Scope::All, &finished).await.unwrap()[0].body, b"{\"v\":1}");
 
     let paused = RunId::new("paused");
-    let head = store.head(&paused).await.unwrap().unwrap();
+    let head = store.runs.head(&Scope::All, &paused).await.unwrap().unwrap();
     assert_eq!(head.continuation, Some(ContinuationId { run: paused.clone(), pause: PauseNumber(1) }));
     assert_eq!(head.tenant.as_deref(), Some("acme"));
-    assert_eq!(store.due(&["agent".into()], Timestamp(i64::MAX), 10).await.unwrap(), std::slice::from_ref(&paused));
-    assert_eq!(store.arrivals(&["agent".into()], 10).await.unwrap(), std::slice::from_ref(&paused));
-    let tasks = store.tasks(&TaskFilter::default()).await.unwrap().tasks;
+    assert_eq!(
+        store.runs.due(&["agent".into()], Timestamp(i64::MAX), 10).await.unwrap(),
+        std::slice::from_ref(&paused)
+    );
+    assert_eq!(store.tasks.collectable(&["agent".into()], 10).await.unwrap(), std::slice::from_ref(&paused));
+    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().tasks;
     assert!(matches!(tasks[0].state, TaskState::Waiting { .. }), "{tasks:?}");
     assert!(matches!(tasks[1].state, TaskState::Leased { fence: Fence(1), .. }), "{tasks:?}");
     assert!(matches!(tasks[2].state, TaskState::Delivered { fence: Fence(2), .. }), "{tasks:?}");
@@ -206,16 +211,16 @@ async fn work_goes_on_where_any_version_left_it() {
     }
 }
 
-async fn go_on(store: &PostgresStore) {
+async fn go_on(store: &Store) {
     let paused = RunId::new("paused");
-    let result = store.delivered(&paused).await.unwrap().remove(0);
+    let result = store.tasks.completed(&paused).await.unwrap().remove(0);
     assert_eq!(&*result.result, b"done");
-    let leased = store.lease(&asks_for("another", "waits")).await.unwrap();
+    let leased = store.tasks.lease(&asks_for("another", "waits")).await.unwrap();
     assert!(leased[0].lease.fence > Fence(2), "{leased:?}");
     let mut folds = step_to("folded", Status::AwaitingToolResults);
     folds.tasks = vec![TaskChange::Close { turn: Turn(1), index: CallIndex(2), guard: TaskGuard::Delivered(Fence(2)) }];
-    assert_eq!(store.commit(&paused, Revision(1), folds).await.unwrap(), Revision(2));
-    assert!(store.delivered(&paused).await.unwrap().is_empty());
+    assert_eq!(store.runs.commit(&paused, Revision(1), folds).await.unwrap(), Revision(2));
+    assert!(store.tasks.completed(&paused).await.unwrap().is_empty());
 }
 
 /// The columns and indexes of our tables.

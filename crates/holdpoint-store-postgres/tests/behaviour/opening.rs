@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{Server, sql, step};
 use holdpoint_core::{Revision, RunId};
-use holdpoint_store::{Store, StoreError, StoreFault};
+use holdpoint_store::{Scope, Store, StoreError, StoreFault};
 use holdpoint_store_postgres::testing::Scratch;
 use holdpoint_store_postgres::{Migrate, Options, PostgresStore, SCHEMA_VERSION};
 
@@ -77,12 +77,12 @@ async fn a_server_that_is_not_there_is_unavailable() {
 #[tokio::test]
 async fn a_read_only_server_is_read_only() {
     let scratch = Scratch::new().await.unwrap();
-    let store = PostgresStore::open(scratch.url()).await.unwrap();
+    let store = Store::from(PostgresStore::open(scratch.url()).await.unwrap());
     drop(store);
     let url = format!("{}?options[default_transaction_read_only]=on", scratch.url());
     let options = Options { outage_ms: 100, ..Options::default() };
-    let store = PostgresStore::open_with(&url, options).await.unwrap();
-    let error = store.commit(&RunId::new("run"), Revision(0), step("one")).await.unwrap_err();
+    let store = Store::from(PostgresStore::open_with(&url, options).await.unwrap());
+    let error = store.runs.commit(&RunId::new("run"), Revision(0), step("one")).await.unwrap_err();
     assert_eq!(error.code().as_str(), "store_read_only");
 }
 
@@ -92,8 +92,8 @@ async fn the_tables_can_be_in_a_schema_of_their_own() {
     let url = format!("{}?options[search_path]=agents", scratch.url());
     assert_eq!(fault(&refused(&url).await), &StoreFault::Missing);
     sql(scratch.url(), "create schema agents").await;
-    let store = PostgresStore::open(&url).await.unwrap();
-    store.commit(&RunId::new("run"), Revision(0), step("one")).await.unwrap();
+    let store = Store::from(PostgresStore::open(&url).await.unwrap());
+    store.runs.commit(&RunId::new("run"), Revision(0), step("one")).await.unwrap();
     sql(scratch.url(), "select 1 / count(*) from agents.holdpoint_runs").await;
 }
 
@@ -141,12 +141,12 @@ async fn an_acknowledged_commit_is_durable_whatever_the_default_is() {
     sql(&server.url, "alter system set wal_writer_delay = '10s'").await;
     server.halt();
     server.start_again();
-    let store = PostgresStore::open(&server.url).await.unwrap();
+    let store = Store::from(PostgresStore::open(&server.url).await.unwrap());
     let run = RunId::new("run");
     for revision in 0..50 {
-        store.commit(&run, Revision(revision), step("next")).await.unwrap();
+        store.runs.commit(&run, Revision(revision), step("next")).await.unwrap();
     }
     server.halt();
     server.start_again();
-    assert_eq!(store.load(&run, Revision(0)).await.unwrap().len(), 50);
+    assert_eq!(store.runs.load(&Scope::All, &run, Revision(0)).await.unwrap().len(), 50);
 }

@@ -9,15 +9,15 @@ use holdpoint_store::{AuditScope, PruneRequest, SealMark, Store, first_link, nex
 use holdpoint_store_postgres::testing::Scratch;
 use holdpoint_store_postgres::{Options, PostgresStore};
 
-async fn audited(store: &PostgresStore, run: &str, at: u64, status: Status) {
+async fn audited(store: &Store, run: &str, at: u64, status: Status) {
     let mut step = step_to("x", status);
     step.head.tenant = Some("acme".into());
     step.audit = Some(format!("row {at}").into_bytes());
-    store.commit(&RunId::new(run), Revision(at), step).await.unwrap();
+    store.runs.commit(&RunId::new(run), Revision(at), step).await.unwrap();
 }
 
 /// Seal 1 has run `a` at revision 5, `b` at 3 and `gone`, which was pruned; seal 2 has `a` at 6. Its row 7 is in none.
-async fn fill(store: &PostgresStore) {
+async fn fill(store: &Store) {
     for at in 0..5 {
         audited(store, "a", at, Status::Running).await;
     }
@@ -25,17 +25,17 @@ async fn fill(store: &PostgresStore) {
         audited(store, "b", at, Status::Running).await;
     }
     audited(store, "gone", 0, Status::Finished).await;
-    store.seal(Some("acme")).await.unwrap().unwrap();
+    store.audit.seal(Some("acme")).await.unwrap().unwrap();
     let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
-    assert_eq!(store.prune(&all).await.unwrap(), [RunId::new("gone")]);
+    assert_eq!(store.runs.prune(&all).await.unwrap(), [RunId::new("gone")]);
     audited(store, "a", 5, Status::Running).await;
-    store.seal(Some("acme")).await.unwrap().unwrap();
+    store.audit.seal(Some("acme")).await.unwrap().unwrap();
     audited(store, "a", 6, Status::Running).await;
 }
 
 /// A store to tamper with.
 struct Filled {
-    store: PostgresStore,
+    store: Store,
     scratch: Scratch,
 }
 
@@ -53,7 +53,7 @@ impl Filled {
 async fn filled() -> Filled {
     let scratch = Scratch::new().await.unwrap();
     let options = Options { connections: 2, ..Options::default() };
-    let store = PostgresStore::open_with(scratch.url(), options).await.unwrap();
+    let store = Store::from(PostgresStore::open_with(scratch.url(), options).await.unwrap());
     fill(&store).await;
     Filled { store, scratch }
 }
@@ -206,7 +206,7 @@ async fn a_tombstone_that_was_changed_or_removed_is_named() {
 async fn a_removed_run_is_named_although_another_of_its_name_was_pruned() {
     let Filled { store, scratch } = filled().await;
     audited(&store, "gone", 0, Status::Running).await;
-    store.seal(Some("acme")).await.unwrap().unwrap();
+    store.audit.seal(Some("acme")).await.unwrap().unwrap();
     sql(
         scratch.url(),
         "delete from holdpoint_log where run_no = (select run_no from holdpoint_runs where run_id = 'gone')",

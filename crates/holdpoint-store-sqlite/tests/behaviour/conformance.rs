@@ -6,9 +6,9 @@ use holdpoint_store::conformance::Fixture;
 use holdpoint_store::{Clock, ManualClock, Store, store_conformance_tests};
 use holdpoint_store_sqlite::{Options, SqliteStore};
 
-async fn open(url: String, clock: Arc<dyn Clock>) -> Arc<dyn Store> {
+async fn open(url: String, clock: Arc<dyn Clock>) -> Store {
     let options = Options { clock: Some(clock), ..Options::default() };
-    Arc::new(SqliteStore::open_with(&url, options).await.unwrap())
+    Store::from(SqliteStore::open_with(&url, options).await.unwrap())
 }
 
 async fn fixture() -> Fixture {

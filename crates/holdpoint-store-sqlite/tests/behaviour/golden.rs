@@ -36,39 +36,39 @@ fn call(index: u32) -> CallKey {
     CallKey { run: RunId::new("paused"), turn: Turn(1), index: CallIndex(index) }
 }
 
-async fn open(path: &Path, migrate: Migrate) -> SqliteStore {
+async fn open(path: &Path, migrate: Migrate) -> Store {
     let clock = Arc::new(ManualClock::new(START.plus_ms(1_000)));
     let options = Options { migrate, clock: Some(clock), ..Options::default() };
-    SqliteStore::open_with(&url(path), options).await.unwrap()
+    Store::from(SqliteStore::open_with(&url(path), options).await.unwrap())
 }
 
 /// A run that was sealed and pruned and left a grant.
-async fn fill_and_prune(store: &SqliteStore) {
+async fn fill_and_prune(store: &Store) {
     let mut gone = step(&[b"ended"], Status::Finished);
     gone.audit = Some(br#"{"v":1,"entries":[]}"#.to_vec());
     let grant = GrantOpening { id: "grant".into(), tool: ToolName::new("refund"), until: None, body: b"{}".to_vec() };
     gone.grants = vec![grant];
-    store.commit(&RunId::new("gone"), Revision(0), gone).await.unwrap();
-    store.seal(None).await.unwrap().unwrap();
+    store.runs.commit(&RunId::new("gone"), Revision(0), gone).await.unwrap();
+    store.audit.seal(None).await.unwrap().unwrap();
     let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
-    assert_eq!(store.prune(&all).await.unwrap().len(), 1);
+    assert_eq!(store.runs.prune(&all).await.unwrap().len(), 1);
 }
 
 /// A run that is over, one that runs, and one that waits, with a task in each state.
-async fn fill(store: &SqliteStore) {
+async fn fill(store: &Store) {
     let finished = RunId::new("finished");
     let mut first = step(&[b"started", &long()], Status::Running);
     first.audit = Some(br#"{"v":1,"entries":[]}"#.to_vec());
     first.head.tenant = Some("acme".into());
     first.hold = Some(Hold { owner: OwnerId::new("owner-1"), lease_ms: 30_000 });
-    store.commit(&finished, Revision(0), first).await.unwrap();
+    store.runs.commit(&finished, Revision(0), first).await.unwrap();
     let mut last = step(&[b"ended"], Status::Finished);
     last.head.tenant = Some("acme".into());
-    store.commit(&finished, Revision(2), last).await.unwrap();
+    store.runs.commit(&finished, Revision(2), last).await.unwrap();
 
     let mut held = step(&[b"started"], Status::Running);
     held.hold = Some(Hold { owner: OwnerId::new("owner-1"), lease_ms: 30_000 });
-    store.commit(&RunId::new("running"), Revision(0), held).await.unwrap();
+    store.runs.commit(&RunId::new("running"), Revision(0), held).await.unwrap();
 
     let paused = RunId::new("paused");
     let mut pause = step(&[b"started", b"paused"], Status::AwaitingToolResults);
@@ -77,14 +77,14 @@ async fn fill(store: &SqliteStore) {
     pause.tasks = vec![opening(0, b"small"), opening(1, &long()), opening(2, b"left")];
     pause.head.session = Some("talk".into());
     pause.session_use = SessionUse::Alone;
-    store.commit(&paused, Revision(0), pause).await.unwrap();
-    let leased = store.lease(&lease_request(2)).await.unwrap();
-    store.deliver(&leased[0].lease, long()).await.unwrap();
+    store.runs.commit(&paused, Revision(0), pause).await.unwrap();
+    let leased = store.tasks.lease(&lease_request(2)).await.unwrap();
+    store.tasks.complete(&leased[0].lease, long()).await.unwrap();
     // Last, so that leases have the numbers that they always had.
     let mut asks_people = step(&[b"asked"], Status::Running);
     asks_people.hold = Some(Hold { owner: OwnerId::new("owner-1"), lease_ms: 30_000 });
     asks_people.questions = vec![asks(7), asks(8)];
-    store.commit(&RunId::new("running"), Revision(1), asks_people).await.unwrap();
+    store.runs.commit(&RunId::new("running"), Revision(1), asks_people).await.unwrap();
 }
 
 fn asks(index: u32) -> QuestionChange {
@@ -104,29 +104,29 @@ fn reservation() -> Reservation {
 }
 
 /// What servers keep.
-async fn fill_desk(store: &SqliteStore) {
-    store.reserve_response(&reservation()).await.unwrap();
-    store.keep_response(&reservation().key, long()).await.unwrap();
+async fn fill_desk(store: &Store) {
+    store.state.reserve(&reservation()).await.unwrap();
+    store.state.keep(&reservation().key, long()).await.unwrap();
     let tools = vec![ToolName::new("refund")];
-    store.seen_worker(&WorkerSeen { name: "worker".into(), tenant: None, tools }).await.unwrap();
+    store.state.note_worker(&WorkerSeen { name: "worker".into(), tenant: None, tools }).await.unwrap();
 }
 
-async fn read_desk(store: &SqliteStore) {
-    let questions = store.questions(&QuestionFilter::default()).await.unwrap().questions;
+async fn read_desk(store: &Store) {
+    let questions = store.approvals.list(&QuestionFilter::default()).await.unwrap().questions;
     let names: Vec<String> = questions.iter().map(|row| row.key.to_string()).collect();
     assert_eq!(names, ["running.b1.c7", "running.b1.c8"]);
     assert_eq!((questions[0].body.to_vec(), questions[0].asked_at), (long(), START));
-    let changes = store.questions_after(&Scope::All, Some(QuestionSeq(0)), 10).await.unwrap();
+    let changes = store.approvals.changes(&Scope::All, Some(QuestionSeq(0)), 10).await.unwrap();
     assert_eq!(changes.questions.len(), 2);
-    let sessions = store.sessions(&SessionFilter::default()).await.unwrap().sessions;
+    let sessions = store.runs.sessions(&SessionFilter::default()).await.unwrap().sessions;
     assert_eq!((sessions.len(), &*sessions[0].id, sessions[0].last_run.as_str()), (1, "talk", "paused"));
     let mut second = step(&[b"started"], Status::Running);
     second.head.session = Some("talk".into());
     second.session_use = SessionUse::Alone;
-    let busy = store.commit(&RunId::new("second"), Revision(0), second).await;
+    let busy = store.runs.commit(&RunId::new("second"), Revision(0), second).await;
     assert!(matches!(busy, Err(CommitError::SessionBusy)), "{busy:?}");
-    assert_eq!(store.reserve_response(&reservation()).await.unwrap(), Reserved::Kept(long().into()));
-    let workers = store.workers(&Scope::All).await.unwrap();
+    assert_eq!(store.state.reserve(&reservation()).await.unwrap(), Reserved::Kept(long().into()));
+    let workers = store.state.workers(&Scope::All).await.unwrap();
     assert_eq!((workers.len(), workers[0].tools[0].as_str()), (1, "refund"));
 }
 
@@ -141,7 +141,7 @@ async fn make(path: &Path) {
     fill_and_prune(&store).await;
     fill(&store).await;
     fill_desk(&store).await;
-    store.close().await;
+    store.runs.close().await;
 }
 
 /// One test, since it alone may write the golden file: that of this version, never an older one.
@@ -164,35 +164,35 @@ async fn every_version_opens_and_goes_on() {
         let verified = verify(&store, &mut |_| {}).await.unwrap();
         assert!(verified.is_whole(), "{:?}", verified.findings);
         assert_eq!((verified.runs, verified.rows), (3, 1));
-        store.close().await;
+        store.runs.close().await;
 
         // What was brought up to date is what is made today.
         let new = folder.path().join("new.db");
-        open(&new, Migrate::Auto).await.close().await;
+        open(&new, Migrate::Auto).await.runs.close().await;
         assert_eq!(schema(&path).await, schema(&new).await);
     }
 }
 
-async fn check_chain(store: &SqliteStore) {
+async fn check_chain(store: &Store) {
     let finished = RunId::new("finished");
-    let audit = store.audit(&finished).await.unwrap();
+    let audit = store.audit.rows(&Scope::All, &finished).await.unwrap();
     let link = next_link(first_link(&finished, Some("acme")), Revision(2), START, &audit[0].body);
     assert_eq!(audit[0].link, link);
-    let heads = store.audit_heads(Some("acme"), None, 10).await.unwrap();
+    let heads = store.audit.heads(Some("acme"), None, 10).await.unwrap();
     assert_eq!(heads, [SealedRun { run: finished, revision: Revision(2), link }]);
 }
 
-async fn read_sealed(store: &SqliteStore) {
-    let seals = store.seals(None, 0, 10).await.unwrap();
+async fn read_sealed(store: &Store) {
+    let seals = store.audit.seals(None, 0, 10).await.unwrap();
     assert_eq!((seals.len(), seals[0].runs[0].run.as_str()), (1, "gone"));
-    let stones = store.tombstones(None, None, 10).await.unwrap();
+    let stones = store.audit.tombstones(None, None, 10).await.unwrap();
     assert_eq!((stones.len(), &stones[0].run, stones[0].seal), (1, &seals[0].runs[0], 1));
-    let grants = store.grants_for(None, &ToolName::new("refund")).await.unwrap();
+    let grants = store.grants.matching(None, &ToolName::new("refund")).await.unwrap();
     assert_eq!((grants.len(), &*grants[0].id, &*grants[0].body), (1, "grant", &b"{}"[..]));
 }
 
-async fn read_runs(store: &SqliteStore) {
-    let listed = store.list(&RunFilter::default()).await.unwrap();
+async fn read_runs(store: &Store) {
+    let listed = store.runs.list(&RunFilter::default()).await.unwrap();
     let names: Vec<_> = listed.runs.iter().map(|head| head.run.as_str()).collect();
     assert_eq!(names, ["paused", "running", "finished"]);
     let [paused, running, finished] = &listed.runs[..] else { panic!("{listed:?}") };
@@ -202,31 +202,31 @@ async fn read_runs(store: &SqliteStore) {
     assert_eq!((running.status, running.agent.as_deref()), (Status::Running, Some("support")));
     assert_eq!((finished.status, finished.tenant.as_deref()), (Status::Finished, Some("acme")));
 
-    let records = store.load(&finished.run, Revision(0)).await.unwrap();
+    let records = store.runs.load(&Scope::All, &finished.run, Revision(0)).await.unwrap();
     let bodies: Vec<Vec<u8>> = records.iter().map(|record| record.body.to_vec()).collect();
     assert_eq!(bodies, [b"started".to_vec(), long(), b"ended".to_vec()]);
     assert!(records.iter().all(|record| record.at == START));
-    let audit = store.audit(&finished.run).await.unwrap();
+    let audit = store.audit.rows(&Scope::All, &finished.run).await.unwrap();
     assert_eq!(audit.len(), 1);
     assert_eq!((audit[0].revision, &audit[0].body[..]), (Revision(2), &br#"{"v":1,"entries":[]}"#[..]));
-    assert_eq!(store.due(&["support".into()], START.plus_ms(90_000), 9).await.unwrap(), [RunId::new("paused")]);
+    assert_eq!(store.runs.due(&["support".into()], START.plus_ms(90_000), 9).await.unwrap(), [RunId::new("paused")]);
 }
 
-async fn read_tasks(store: &SqliteStore) {
-    let tasks = store.tasks(&TaskFilter::default()).await.unwrap().tasks;
+async fn read_tasks(store: &Store) {
+    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().tasks;
     assert_eq!(tasks.iter().map(|task| task.key.clone()).collect::<Vec<_>>(), [call(0), call(1), call(2)]);
     assert!(matches!(tasks[0].state, TaskState::Delivered { fence: Fence(1), .. }), "{:?}", tasks[0]);
     assert!(matches!(tasks[1].state, TaskState::Leased { fence: Fence(1), .. }), "{:?}", tasks[1]);
     assert!(matches!(tasks[2].state, TaskState::Waiting { .. }), "{:?}", tasks[2]);
-    let delivered = store.delivered(&RunId::new("paused")).await.unwrap();
+    let delivered = store.tasks.completed(&RunId::new("paused")).await.unwrap();
     assert_eq!(delivered[0].result.to_vec(), long());
-    assert_eq!(store.arrivals(&["support".into()], 9).await.unwrap(), [RunId::new("paused")]);
+    assert_eq!(store.tasks.collectable(&["support".into()], 9).await.unwrap(), [RunId::new("paused")]);
 }
 
-async fn go_on(store: &SqliteStore) {
+async fn go_on(store: &Store) {
     let lease = TaskLease { key: call(1), fence: Fence(1) };
-    assert_eq!(store.deliver(&lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
-    let leased = store.lease(&lease_request(9)).await.unwrap();
+    assert_eq!(store.tasks.complete(&lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
+    let leased = store.tasks.lease(&lease_request(9)).await.unwrap();
     assert_eq!((leased.len(), &leased[0].body[..]), (1, &b"left"[..]));
     assert!(leased[0].lease.fence > Fence(1));
     let mut folded = step(&[b"resumed"], Status::Running);
@@ -237,9 +237,9 @@ async fn go_on(store: &SqliteStore) {
             guard: TaskGuard::Delivered(Fence(1)),
         })
         .collect();
-    assert_eq!(store.commit(&RunId::new("paused"), Revision(2), folded).await.unwrap(), Revision(3));
+    assert_eq!(store.runs.commit(&RunId::new("paused"), Revision(2), folded).await.unwrap(), Revision(3));
     let owner = Hold { owner: OwnerId::new("owner-1"), lease_ms: 1_000 };
-    assert_eq!(store.renew(&RunId::new("running"), &owner).await.unwrap(), LeaseState::Held);
+    assert_eq!(store.leases.renew(&RunId::new("running"), &owner).await.unwrap(), LeaseState::Held);
 }
 
 async fn schema(path: &Path) -> Vec<(String, Option<String>)> {

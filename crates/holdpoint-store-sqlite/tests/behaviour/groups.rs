@@ -10,8 +10,8 @@ use std::time::Duration;
 use common::{lease_request, open, open_with_clock, opening, step, stranger};
 use holdpoint_core::{CallIndex, Revision, RunId, Status, Turn};
 use holdpoint_store::{
-    CommitError, Hold, LeaseState, ManualClock, OwnerId, Store, TaskChange, TaskCompletion, TaskFilter, TaskGuard,
-    Topic,
+    CommitError, Hold, LeaseState, ManualClock, OwnerId, Scope, Store, TaskChange, TaskCompletion, TaskFilter,
+    TaskGuard, Topic,
 };
 use sqlx::{Executor, SqliteConnection};
 use tokio::time::timeout;
@@ -31,9 +31,9 @@ fn closing(index: u32, guard: TaskGuard) -> TaskChange {
 }
 
 /// A request of its own group, so that those after it come together.
-async fn first(store: &dyn Store) -> LeaseState {
+async fn first(store: &Store) -> LeaseState {
     let hold = Hold { owner: OwnerId::unique(), lease_ms: 1_000 };
-    store.renew(&RunId::new("nobody"), &hold).await.unwrap()
+    store.leases.renew(&RunId::new("nobody"), &hold).await.unwrap()
 }
 
 #[tokio::test]
@@ -58,23 +58,23 @@ async fn commits_of_one_run_in_one_group_follow_each_other() {
     let (_, created, late, opened, changed, lost, ()) = tokio::join!(
         biased;
         first(&store),
-        store.commit(&run, Revision(0), step(&[b"1"], Status::Running)),
-        store.commit(&run, Revision(0), step(&[b"late"], Status::Failed)),
-        store.commit(&run, Revision(1), opened),
-        store.commit(&run, Revision(3), changed),
-        store.commit(&run, Revision(4), lost),
+        store.runs.commit(&run, Revision(0), step(&[b"1"], Status::Running)),
+        store.runs.commit(&run, Revision(0), step(&[b"late"], Status::Failed)),
+        store.runs.commit(&run, Revision(1), opened),
+        store.runs.commit(&run, Revision(3), changed),
+        store.runs.commit(&run, Revision(4), lost),
         unlock,
     );
     assert_eq!((created.unwrap(), opened.unwrap(), changed.unwrap()), (Revision(1), Revision(3), Revision(4)));
     assert!(matches!(late, Err(CommitError::Stale { current: Revision(1) })), "{late:?}");
     assert!(matches!(lost, Err(CommitError::LeaseLost)), "{lost:?}");
 
-    let records = store.load(&run, Revision(0)).await.unwrap();
+    let records = store.runs.load(&Scope::All, &run, Revision(0)).await.unwrap();
     let bodies: Vec<_> = records.iter().map(|record| String::from_utf8(record.body.to_vec()).unwrap()).collect();
     assert_eq!(bodies, ["1", "2", "3", "4"]);
-    let head = store.head(&run).await.unwrap().unwrap();
+    let head = store.runs.head(&Scope::All, &run).await.unwrap().unwrap();
     assert_eq!((head.status, head.agent.as_deref()), (Status::AwaitingToolResults, Some("sales")));
-    let tasks = store.tasks(&TaskFilter::default()).await.unwrap().tasks;
+    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().tasks;
     let seen: Vec<_> = tasks.iter().map(|task| (task.key.index.0, &*task.agent)).collect();
     assert_eq!(seen, [(2, "support"), (1, "sales")]);
 }
@@ -88,8 +88,8 @@ async fn who_leases_sees_what_the_group_opened_and_gave_back() {
     let run = RunId::new("run");
     let mut opened = step(&[b"1"], Status::AwaitingToolResults);
     opened.tasks = (0..4).map(|index| opening(index, b"body")).collect();
-    store.commit(&run, Revision(0), opened).await.unwrap();
-    let mine = store.lease(&lease_request(3)).await.unwrap();
+    store.runs.commit(&run, Revision(0), opened).await.unwrap();
+    let mine = store.tasks.lease(&lease_request(3)).await.unwrap();
     let mut other = lock(&path).await;
 
     let mut closed = step(&[b"2"], Status::AwaitingToolResults);
@@ -103,13 +103,13 @@ async fn who_leases_sees_what_the_group_opened_and_gave_back() {
     let (_, heard, delivered, again, released, closed, one, two, ()) = tokio::join!(
         biased;
         first(&store),
-        store.heartbeat(&held, 1_000),
-        store.deliver(&mine[1].lease, b"result".to_vec()),
-        store.deliver(&mine[1].lease, b"another".to_vec()),
-        store.release(&mine[2].lease, holdpoint_store::Release::Unstarted),
-        store.commit(&run, Revision(1), closed),
-        store.lease(&one),
-        store.lease(&two),
+        store.tasks.heartbeat(&held, 1_000),
+        store.tasks.complete(&mine[1].lease, b"result".to_vec()),
+        store.tasks.complete(&mine[1].lease, b"another".to_vec()),
+        store.tasks.release(&mine[2].lease, holdpoint_store::Release::Unstarted),
+        store.runs.commit(&run, Revision(1), closed),
+        store.tasks.lease(&one),
+        store.tasks.lease(&two),
         unlock,
     );
     assert_eq!(heard.unwrap(), [LeaseState::Held; 2]);
@@ -120,7 +120,7 @@ async fn who_leases_sees_what_the_group_opened_and_gave_back() {
     leased.sort_unstable();
     assert_eq!((one.len(), leased), (1, vec![2, 3]));
     assert!(one[0].lease.fence > mine[2].lease.fence && two[0].lease.fence > one[0].lease.fence);
-    let results = store.delivered(&run).await.unwrap();
+    let results = store.tasks.completed(&run).await.unwrap();
     assert_eq!((results.len(), &results[0].result[..]), (1, &b"result"[..]));
 }
 
@@ -128,10 +128,10 @@ async fn who_leases_sees_what_the_group_opened_and_gave_back() {
 async fn a_dropped_store_ends_its_tasks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let store = Arc::new(open(&path).await);
-    let mut watched = store.watch(Topic::Runs);
+    let store = open(&path).await;
+    let mut watched = store.runs.watch(Topic::Runs);
     // Whoever gives up waiting leaves nothing behind that would keep the store.
-    let made = store.commit(&RunId::new("run"), Revision(0), step(&[b"1"], Status::Running)).await;
+    let made = store.runs.commit(&RunId::new("run"), Revision(0), step(&[b"1"], Status::Running)).await;
     assert_eq!(made.unwrap(), Revision(1));
     drop(store);
     let ended = async { while watched.changed().await.is_ok() {} };

@@ -9,19 +9,18 @@ use common::{START, open, step, stranger};
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
 use holdpoint_store::audit::{Finding, VerifyRequest, verify, verify_with};
 use holdpoint_store::{AuditScope, PruneRequest, SealMark, Store, first_link, next_link};
-use holdpoint_store_sqlite::SqliteStore;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 use tempfile::TempDir;
 
-async fn audited(store: &SqliteStore, run: &str, at: u64, status: Status) {
+async fn audited(store: &Store, run: &str, at: u64, status: Status) {
     let mut step = step(&[b"x"], status);
     step.head.tenant = Some("acme".into());
     step.audit = Some(format!("row {at}").into_bytes());
-    store.commit(&RunId::new(run), Revision(at), step).await.unwrap();
+    store.runs.commit(&RunId::new(run), Revision(at), step).await.unwrap();
 }
 
 /// Seal 1 has run `a` at revision 5, `b` at 3 and `gone`, which was pruned; seal 2 has `a` at 6. Its row 7 is in none.
-async fn fill(store: &SqliteStore) {
+async fn fill(store: &Store) {
     for at in 0..5 {
         audited(store, "a", at, Status::Running).await;
     }
@@ -29,11 +28,11 @@ async fn fill(store: &SqliteStore) {
         audited(store, "b", at, Status::Running).await;
     }
     audited(store, "gone", 0, Status::Finished).await;
-    store.seal(Some("acme")).await.unwrap().unwrap();
+    store.audit.seal(Some("acme")).await.unwrap().unwrap();
     let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
-    assert_eq!(store.prune(&all).await.unwrap(), [RunId::new("gone")]);
+    assert_eq!(store.runs.prune(&all).await.unwrap(), [RunId::new("gone")]);
     audited(store, "a", 5, Status::Running).await;
-    store.seal(Some("acme")).await.unwrap().unwrap();
+    store.audit.seal(Some("acme")).await.unwrap().unwrap();
     audited(store, "a", 6, Status::Running).await;
 }
 
@@ -45,7 +44,7 @@ async fn tamper(path: &Path, sql: &str) {
 
 /// A store to tamper with.
 struct Filled {
-    store: SqliteStore,
+    store: Store,
     folder: TempDir,
 }
 
@@ -204,7 +203,7 @@ async fn a_removed_run_is_named_although_another_of_its_name_was_pruned() {
     let Filled { store, folder } = filled().await;
     let path = folder.path().join("runs.db");
     audited(&store, "gone", 0, Status::Running).await;
-    store.seal(Some("acme")).await.unwrap().unwrap();
+    store.audit.seal(Some("acme")).await.unwrap().unwrap();
     tamper(&path, "DELETE FROM log WHERE run_no = (SELECT run_no FROM runs WHERE run_id = 'gone')").await;
     tamper(&path, "DELETE FROM runs WHERE run_id = 'gone'").await;
     let findings = verify(&store, &mut |_| {}).await.unwrap().findings;

@@ -11,20 +11,19 @@ use std::time::Duration;
 use common::{create, lease_request, open, open_with_clock, opening, step};
 use holdpoint_core::{CallIndex, Revision, RunId, Status, Timestamp, Turn};
 use holdpoint_store::{
-    ClaimRequest, Clock, CommitError, Hold, LeaseState, OwnerId, Release, Store, TaskChange, TaskCompletion, TaskGuard,
-    Topic,
+    ClaimRequest, Clock, CommitError, Hold, LeaseState, OwnerId, Release, Scope, Store, TaskChange, TaskCompletion,
+    TaskGuard, Topic,
 };
-use holdpoint_store_sqlite::SqliteStore;
 use tokio::time::timeout;
 
 /// How long something that must happen may take. Only a broken store lets it pass.
 const PATIENCE: Duration = Duration::from_secs(20);
 const STORES: usize = 3;
 
-async fn stores(path: &Path) -> Vec<Arc<SqliteStore>> {
+async fn stores(path: &Path) -> Vec<Store> {
     let mut stores = Vec::new();
     for _ in 0..STORES {
-        stores.push(Arc::new(open(path).await));
+        stores.push(open(path).await);
     }
     stores
 }
@@ -37,12 +36,12 @@ async fn racing_commits_make_one_history() {
     let run = RunId::new("raced");
     let mut racers = Vec::new();
     for (number, store) in stores.iter().enumerate() {
-        let (store, run) = (Arc::clone(store), run.clone());
+        let (store, run) = (store.clone(), run.clone());
         racers.push(tokio::spawn(async move {
             let (mut at, mut won) = (Revision(0), Vec::new());
             while at.0 < REVISIONS {
                 let name = format!("{number}:{at}");
-                match store.commit(&run, at, step(&[name.as_bytes()], Status::Running)).await {
+                match store.runs.commit(&run, at, step(&[name.as_bytes()], Status::Running)).await {
                     Ok(next) => {
                         won.push((next, name));
                         at = next;
@@ -59,7 +58,7 @@ async fn racing_commits_make_one_history() {
         won.extend(racer.await.unwrap());
     }
     won.sort();
-    let records = stores[0].load(&run, Revision(0)).await.unwrap();
+    let records = stores[0].runs.load(&Scope::All, &run, Revision(0)).await.unwrap();
     let stored: Vec<_> =
         records.iter().map(|record| (record.seq, String::from_utf8(record.body.to_vec()).unwrap())).collect();
     assert_eq!(stored, won);
@@ -73,25 +72,28 @@ async fn racing_leases_and_claims_give_each_thing_once() {
     let stores = stores(&folder.path().join("runs.db")).await;
     let mut opened = step(&[b"opened"], Status::AwaitingToolResults);
     opened.tasks = (0..THINGS).map(|index| opening(index, b"body")).collect();
-    stores[0].commit(&RunId::new("many-tasks"), Revision(0), opened).await.unwrap();
+    stores[0].runs.commit(&RunId::new("many-tasks"), Revision(0), opened).await.unwrap();
     for number in 0..THINGS {
-        create(&*stores[0], &format!("orphan-{number}"), Status::Running).await;
+        create(&stores[0], &format!("orphan-{number}"), Status::Running).await;
     }
     let mut takers = Vec::new();
     for store in &stores {
-        let store = Arc::clone(store);
+        let store = store.clone();
         takers.push(tokio::spawn(async move {
             let (mut tasks, mut runs) = (Vec::new(), Vec::new());
             let hold = Hold { owner: OwnerId::unique(), lease_ms: 60_000 };
             let request = ClaimRequest { hold, agents: vec!["support".into()], limit: 3 };
             loop {
-                let leased = store.lease(&lease_request(2)).await.unwrap();
-                let claimed = store.claim(&request).await.unwrap();
+                let leased = store.tasks.lease(&lease_request(2)).await.unwrap();
+                let claimed = store.leases.claim(&request).await.unwrap();
                 if leased.is_empty() && claimed.is_empty() {
                     return (tasks, runs);
                 }
                 for task in leased {
-                    assert_eq!(store.deliver(&task.lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
+                    assert_eq!(
+                        store.tasks.complete(&task.lease, b"done".to_vec()).await.unwrap(),
+                        TaskCompletion::Stored
+                    );
                     tasks.push(task.lease);
                 }
                 runs.extend(claimed);
@@ -107,33 +109,33 @@ async fn racing_leases_and_claims_give_each_thing_once() {
     assert_eq!((tasks.len(), runs.len()), (THINGS as usize, THINGS as usize));
     assert_eq!(tasks.iter().map(|lease| lease.key.clone()).collect::<HashSet<_>>().len(), tasks.len());
     assert_eq!(runs.iter().collect::<HashSet<_>>().len(), runs.len());
-    assert_eq!(stores[1].delivered(&RunId::new("many-tasks")).await.unwrap().len(), tasks.len());
+    assert_eq!(stores[1].tasks.completed(&RunId::new("many-tasks")).await.unwrap().len(), tasks.len());
 }
 
 #[tokio::test]
 async fn who_waits_hears_of_what_another_process_wrote() {
     let folder = tempfile::tempdir().unwrap();
     let stores = stores(&folder.path().join("runs.db")).await;
-    create(&*stores[0], "run", Status::Running).await;
+    create(&stores[0], "run", Status::Running).await;
     let run = RunId::new("run");
-    let (waiting, watched) = (Arc::clone(&stores[0]), run.clone());
-    let waiter = tokio::spawn(async move { waiting.changed(&watched, Revision(1)).await });
-    let mut tasks = stores[0].watch(Topic::Tasks);
-    let mut runs = stores[0].watch(Topic::Runs);
+    let (waiting, watched) = (stores[0].clone(), run.clone());
+    let waiter = tokio::spawn(async move { waiting.runs.changed(&watched, Revision(1)).await });
+    let mut tasks = stores[0].runs.watch(Topic::Tasks);
+    let mut runs = stores[0].runs.watch(Topic::Runs);
     tokio::task::yield_now().await;
 
     let mut opened = step(&[b"next"], Status::AwaitingToolResults);
     opened.tasks = vec![opening(0, b"body")];
-    stores[1].commit(&run, Revision(1), opened).await.unwrap();
+    stores[1].runs.commit(&run, Revision(1), opened).await.unwrap();
     assert_eq!(timeout(PATIENCE, waiter).await.unwrap().unwrap().unwrap(), Revision(2));
     timeout(PATIENCE, tasks.changed()).await.unwrap().unwrap();
     timeout(PATIENCE, runs.changed()).await.unwrap().unwrap();
 
     // And again, once nobody has waited for a while.
     drop((tasks, runs));
-    let (waiting, watched) = (Arc::clone(&stores[0]), run.clone());
-    let waiter = tokio::spawn(async move { waiting.changed(&watched, Revision(2)).await });
-    stores[1].commit(&run, Revision(2), step(&[b"more"], Status::Finished)).await.unwrap();
+    let (waiting, watched) = (stores[0].clone(), run.clone());
+    let waiter = tokio::spawn(async move { waiting.runs.changed(&watched, Revision(2)).await });
+    stores[1].runs.commit(&run, Revision(2), step(&[b"more"], Status::Finished)).await.unwrap();
     assert_eq!(timeout(PATIENCE, waiter).await.unwrap().unwrap().unwrap(), Revision(3));
 }
 
@@ -162,24 +164,24 @@ async fn a_process_that_is_ahead_of_another_leaves_its_leases_alone() {
     let mut held = step(&[b"held"], Status::Running);
     held.hold = Some(hold("behind"));
     let run = RunId::new("held");
-    behind.commit(&run, Revision(0), held).await.unwrap();
+    behind.runs.commit(&run, Revision(0), held).await.unwrap();
     let mut opened = step(&[b"opened"], Status::AwaitingToolResults);
     opened.tasks = vec![opening(0, b"body")];
     let waiting = RunId::new("waiting");
-    behind.commit(&waiting, Revision(0), opened).await.unwrap();
-    let leased = behind.lease(&lease_request(1)).await.unwrap().remove(0);
+    behind.runs.commit(&waiting, Revision(0), opened).await.unwrap();
+    let leased = behind.tasks.lease(&lease_request(1)).await.unwrap().remove(0);
 
     let agents = vec!["support".into()];
     let claim = ClaimRequest { hold: hold("ahead"), agents: agents.clone(), limit: 9 };
-    assert_eq!(ahead.claim(&claim).await.unwrap(), [], "the run is held");
-    assert_eq!(ahead.lapsed(&agents, 9).await.unwrap(), [], "the task is leased");
-    let given_back = ahead.release(&leased.lease, Release::Lapsed { delay_ms: 0 }).await.unwrap();
+    assert_eq!(ahead.leases.claim(&claim).await.unwrap(), [], "the run is held");
+    assert_eq!(ahead.tasks.lapsed(&agents, 9).await.unwrap(), [], "the task is leased");
+    let given_back = ahead.tasks.release(&leased.lease, Release::Lapsed { delay_ms: 0 }).await.unwrap();
     assert_eq!(given_back, LeaseState::Lost, "the task is leased");
     let mut closed = step(&[b"closed"], Status::Running);
     let guard = TaskGuard::Lapsed(leased.lease.fence);
     closed.tasks = vec![TaskChange::Close { turn: Turn(1), index: CallIndex(0), guard }];
-    let closed = ahead.commit(&waiting, Revision(1), closed).await;
+    let closed = ahead.runs.commit(&waiting, Revision(1), closed).await;
     assert!(matches!(closed, Err(CommitError::LeaseLost)), "{closed:?}");
-    assert_eq!(behind.renew(&run, &hold("behind")).await.unwrap(), LeaseState::Held);
-    assert_eq!(behind.deliver(&leased.lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
+    assert_eq!(behind.leases.renew(&run, &hold("behind")).await.unwrap(), LeaseState::Held);
+    assert_eq!(behind.tasks.complete(&leased.lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
 }

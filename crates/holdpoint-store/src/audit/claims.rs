@@ -15,7 +15,7 @@ impl Checking<'_> {
     pub(super) async fn tombstones(&mut self, tenant: &Option<Arc<str>>) -> Result<Claims, StoreError> {
         let (mut after, mut stones) = (None, Claims::default());
         loop {
-            let page = self.store.tombstones(tenant.as_deref(), after.as_ref(), DUE_LIMIT_MAX).await?;
+            let page = self.store.audit.tombstones(tenant.as_deref(), after.as_ref(), DUE_LIMIT_MAX).await?;
             let Some(last) = page.last() else { return Ok(stones) };
             after = Some(last.run.run.clone());
             page.iter().for_each(|stone| stones.add(stone.seal));
@@ -29,7 +29,7 @@ impl Checking<'_> {
     async fn living(&mut self, tenant: &Option<Arc<str>>, stones: &[Tombstone]) -> Result<(), StoreError> {
         let runs: Vec<SealedRun> = stones.iter().map(|stone| stone.run.clone()).collect();
         for runs in runs.chunks(DUE_LIMIT_MAX) {
-            let traces = self.store.traces(tenant.as_deref(), runs).await?;
+            let traces = self.store.audit.traces(tenant.as_deref(), runs).await?;
             let living = runs.iter().zip(&traces).filter(|(run, trace)| trace.link == Some(run.link));
             let findings: Vec<_> = living.map(|(run, _)| false_stone(tenant, &run.run)).collect();
             self.name(findings);
@@ -42,7 +42,7 @@ impl Checking<'_> {
     pub(super) async fn unfounded_stones(&mut self, tenant: &Option<Arc<str>>) -> Result<(), StoreError> {
         let mut after = None;
         loop {
-            let page = self.store.tombstones(tenant.as_deref(), after.as_ref(), DUE_LIMIT_MAX).await?;
+            let page = self.store.audit.tombstones(tenant.as_deref(), after.as_ref(), DUE_LIMIT_MAX).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.run.run.clone());
             let claims = page.iter().map(|stone| (stone.seal, &stone.run.run));
@@ -56,7 +56,7 @@ impl Checking<'_> {
     pub(super) async fn unfounded_runs(&mut self, tenant: &Option<Arc<str>>) -> Result<(), StoreError> {
         let (scope, mut cursor) = (AuditScope::Tenant(tenant.clone()), None);
         loop {
-            let page = self.store.audit_after(&scope, cursor.as_ref(), DUE_LIMIT_MAX).await?;
+            let page = self.store.audit.rows_after(&scope, cursor.as_ref(), DUE_LIMIT_MAX).await?;
             let claims = page.runs.iter().map(|run| (run.seal, &run.head.run));
             let unknown = self.unfounded(tenant, claims).await?;
             self.name(unknown.into_iter().map(|run| Finding::SealedMismatch { run: run.clone() }));
@@ -80,7 +80,7 @@ impl Checking<'_> {
         }
         let mut unknown = Vec::new();
         for (number, runs) in by_seal {
-            let seals = self.store.seals(tenant.as_deref(), number - 1, 1).await?;
+            let seals = self.store.audit.seals(tenant.as_deref(), number - 1, 1).await?;
             let is_believed = !self.was_found(&Finding::SealBroken { tenant: tenant.clone(), number });
             if let Some(seal) = seals.first().filter(|seal| is_believed && seal.number == number) {
                 unknown.extend(runs.into_iter().filter(|run| !names(seal, run)));

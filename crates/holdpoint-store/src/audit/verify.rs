@@ -70,7 +70,7 @@ impl Verified {
 /// # Errors
 /// When the store cannot be read. What is not as it was written is no error but a finding.
 pub async fn verify(
-    store: &dyn Store,
+    store: &Store,
     progress: &mut (dyn FnMut(VerifyProgress) + Send + Sync),
 ) -> Result<Verified, StoreError> {
     verify_with(store, &VerifyRequest::default(), progress).await
@@ -81,7 +81,7 @@ pub async fn verify(
 /// # Errors
 /// As [`verify`].
 pub async fn verify_with(
-    store: &dyn Store,
+    store: &Store,
     request: &VerifyRequest,
     progress: &mut (dyn FnMut(VerifyProgress) + Send + Sync),
 ) -> Result<Verified, StoreError> {
@@ -128,7 +128,7 @@ struct Confirmed {
 }
 
 pub(super) struct Checking<'a> {
-    pub(super) store: &'a dyn Store,
+    pub(super) store: &'a Store,
     request: &'a VerifyRequest,
     progress: &'a mut (dyn FnMut(VerifyProgress) + Send + Sync),
     pub(super) seen: Verified,
@@ -147,7 +147,7 @@ impl Checking<'_> {
     async fn tenants(&self) -> Result<BTreeSet<Option<Arc<str>>>, StoreError> {
         let mut tenants: BTreeSet<_> = self.request.expected.iter().map(|mark| mark.tenant.clone()).collect();
         match &self.request.scope {
-            AuditScope::All => tenants.extend(self.store.tenants().await?),
+            AuditScope::All => tenants.extend(self.store.audit.tenants().await?),
             AuditScope::Tenant(tenant) => _ = tenants.insert(tenant.clone()),
             AuditScope::Run(_) => {}
         }
@@ -156,7 +156,7 @@ impl Checking<'_> {
 
     async fn rows(&mut self) -> Result<TenantClaims, StoreError> {
         let (store, scope) = (self.store, &self.request.scope);
-        let read = async |cursor: Option<Cursor>| store.audit_after(scope, cursor.as_ref(), DUE_LIMIT_MAX).await;
+        let read = async |cursor: Option<Cursor>| store.audit.rows_after(scope, cursor.as_ref(), DUE_LIMIT_MAX).await;
         let (mut claims, mut current) = (BTreeMap::new(), None);
         let mut page = read(None).await?;
         loop {
@@ -217,7 +217,7 @@ impl Checking<'_> {
         let request = self.request;
         let expected = || request.expected.iter().filter(|mark| mark.tenant == *tenant);
         loop {
-            let page = self.store.seals(tenant.as_deref(), after, SEALS_AT_ONCE).await?;
+            let page = self.store.audit.seals(tenant.as_deref(), after, SEALS_AT_ONCE).await?;
             let Some(last) = page.last() else { break };
             after = last.number;
             for seal in &page {
@@ -258,7 +258,7 @@ impl Checking<'_> {
 
     async fn check_sealed(&mut self, seal: &Seal, confirmed: &mut Confirmed) -> Result<(), StoreError> {
         for runs in seal.runs.chunks(DUE_LIMIT_MAX) {
-            let traces = self.store.traces(seal.tenant.as_deref(), runs).await?;
+            let traces = self.store.audit.traces(seal.tenant.as_deref(), runs).await?;
             let stones = traces.iter().flat_map(|trace| &trace.tombstones);
             confirmed.stones += stones.filter(|stone| stone.seal == seal.number).count() as u64;
             confirmed.runs += traces.iter().filter(|trace| trace.seal == seal.number).count() as u64;

@@ -44,16 +44,16 @@ fn asking(tenant: Option<&str>, ms: u64, questions: Vec<QuestionChange>) -> Tran
     Transition { questions, ..Transition::new(vec![b"x".to_vec()], head, START.plus_ms(ms)) }
 }
 
-async fn ask(store: &Arc<dyn Store>, run: &str, tenant: Option<&str>, questions: Vec<QuestionChange>) -> Checked {
-    must("commit", store.commit(&RunId::new(run), at(0), asking(tenant, 0, questions)).await)?;
+async fn ask(store: &Store, run: &str, tenant: Option<&str>, questions: Vec<QuestionChange>) -> Checked {
+    must("commit", store.runs.commit(&RunId::new(run), at(0), asking(tenant, 0, questions)).await)?;
     Ok(())
 }
 
 /// The questions of all pages, as run and index.
-async fn listed(store: &Arc<dyn Store>, filter: &QuestionFilter) -> Result<Vec<String>, String> {
+async fn listed(store: &Store, filter: &QuestionFilter) -> Result<Vec<String>, String> {
     let (mut filter, mut seen) = (filter.clone(), Vec::new());
     loop {
-        let page = must("questions", store.questions(&filter).await)?;
+        let page = must("questions", store.approvals.list(&filter).await)?;
         expect(page.questions.len() <= filter.page_size(), || format!("a page is too long: {page:?}"))?;
         seen.extend(page.questions.iter().map(|row| format!("{}{}", row.key.run, row.key.index)));
         filter.cursor = page.next;
@@ -65,7 +65,7 @@ async fn listed(store: &Arc<dyn Store>, filter: &QuestionFilter) -> Result<Vec<S
 
 /// A question is there as it was asked once its transition is, is shown as it changed, and ends as it was said.
 pub async fn a_question_is_asked_and_ends_with_its_transition(fixture: Fixture) -> Checked {
-    let (store, run) = (Arc::clone(&fixture.store), RunId::new("run"));
+    let (store, run) = (fixture.store.clone(), RunId::new("run"));
     let long = QuestionOpening {
         kind: QuestionKind::Doubt,
         body: (0..=255).cycle().take(10_000).collect(),
@@ -74,12 +74,12 @@ pub async fn a_question_is_asked_and_ends_with_its_transition(fixture: Fixture) 
     ask(&store, "run", Some("acme"), vec![asks(long.clone()), asks(question(1, None))]).await?;
     let changed = QuestionOpening { body: b"changed".to_vec(), ..question(1, Some(START.plus_ms(70))) };
     let step = asking(Some("acme"), 5, vec![ends(0, QuestionEnd::Answered), asks(changed)]);
-    must("commit", store.commit(&run, at(1), step).await)?;
+    must("commit", store.runs.commit(&run, at(1), step).await)?;
     drop(store);
 
     let fixture = fixture.reopened().await;
-    let first = must("question", fixture.store.question(&Scope::All, &key(&run, 0)).await)?;
-    let second = must("question", fixture.store.question(&Scope::All, &key(&run, 1)).await)?;
+    let first = must("question", fixture.store.approvals.find(&Scope::All, &key(&run, 0)).await)?;
+    let second = must("question", fixture.store.approvals.find(&Scope::All, &key(&run, 1)).await)?;
     let (Some(first), Some(second)) = (first, second) else { return Err("a question is not there".to_owned()) };
     let wanted = QuestionRow {
         key: key(&run, 0),
@@ -114,11 +114,11 @@ pub async fn a_refused_transition_leaves_questions_alone(Fixture { store, .. }: 
     let run = RunId::new("run");
     ask(&store, "run", None, vec![asks(question(0, None))]).await?;
     let changes = || vec![ends(0, QuestionEnd::Gone), asks(question(1, None))];
-    let stale = store.commit(&run, at(0), asking(None, 1, changes())).await;
+    let stale = store.runs.commit(&run, at(0), asking(None, 1, changes())).await;
     expect(matches!(stale, Err(CommitError::Stale { .. })), || format!("a stale commit gave {stale:?}"))?;
     let mut lost = asking(None, 1, changes());
     lost.tasks = vec![closes(0, TaskGuard::Leased(Fence(7)))];
-    let lost = store.commit(&run, at(1), lost).await;
+    let lost = store.runs.commit(&run, at(1), lost).await;
     expect(matches!(lost, Err(CommitError::LeaseLost)), || format!("a commit without its lease gave {lost:?}"))?;
     let pending = listed(&store, &QuestionFilter::default()).await?;
     expect(pending == ["run0"], || format!("{pending:?} are pending"))
@@ -132,7 +132,7 @@ pub async fn pending_questions_come_by_deadline(Fixture { store, .. }: Fixture) 
     ask(&store, "b", Some("acme"), vec![asks(question(0, due(10))), asks(question(1, None))]).await?;
     ask(&store, "c", None, vec![asks(question(0, due(50))), asks(question(1, due(5)))]).await?;
     let again = asking(Some("acme"), 1, vec![asks(question(0, None)), asks(question(1, due(50)))]);
-    must("commit", store.commit(&RunId::new("a"), at(1), again).await)?;
+    must("commit", store.runs.commit(&RunId::new("a"), at(1), again).await)?;
     let acme = QuestionFilter { tenant: Some("acme".into()), ..QuestionFilter::default() };
     for limit in [1, 2, 3, 100] {
         let limit = Some(limit);
@@ -153,10 +153,10 @@ pub async fn questions_are_filtered(Fixture { store, .. }: Fixture) -> Checked {
     ask(&store, "b", Some("other"), vec![asks(question(0, None)), asks(question(1, None))]).await?;
     let ended = |changes| asking(Some("acme"), 9, changes);
     let step = ended(vec![ends(1, QuestionEnd::Expired), ends(2, QuestionEnd::Gone), ends(9, QuestionEnd::Gone)]);
-    must("commit", store.commit(&RunId::new("a"), at(1), step).await)?;
+    must("commit", store.runs.commit(&RunId::new("a"), at(1), step).await)?;
     let step = asking(Some("other"), 10, vec![ends(0, QuestionEnd::Answered)]);
-    must("commit", store.commit(&RunId::new("b"), at(1), step).await)?;
-    must("commit", store.commit(&RunId::new("a"), at(2), ended(vec![ends(0, QuestionEnd::Answered)])).await)?;
+    must("commit", store.runs.commit(&RunId::new("b"), at(1), step).await)?;
+    must("commit", store.runs.commit(&RunId::new("a"), at(2), ended(vec![ends(0, QuestionEnd::Answered)])).await)?;
     let all = QuestionFilter::default;
     let cases = [
         (all(), vec!["a3", "b1"]),
@@ -183,7 +183,7 @@ pub async fn questions_are_filtered(Fixture { store, .. }: Fixture) -> Checked {
     for status in QuestionStatus::ALL {
         for cursor in ["nobody's", "p1", "p-1.2", "e1.", "7"] {
             let foreign = QuestionFilter { status, cursor: Some(Cursor::new(cursor)), ..all() };
-            let refused = store.questions(&foreign).await;
+            let refused = store.approvals.list(&foreign).await;
             expect(matches!(refused, Err(StoreError::InvalidCursor)), || format!("`{cursor}` gave {refused:?}"))?;
         }
     }
@@ -195,9 +195,9 @@ pub async fn a_question_asked_again_begins_anew(Fixture { store, .. }: Fixture) 
     let run = RunId::new("run");
     ask(&store, "run", None, vec![asks(question(0, None)), asks(question(1, None))]).await?;
     let changes = vec![ends(0, QuestionEnd::Answered), ends(1, QuestionEnd::Answered)];
-    must("commit", store.commit(&run, at(1), asking(None, 1, changes)).await)?;
+    must("commit", store.runs.commit(&run, at(1), asking(None, 1, changes)).await)?;
     let changes = vec![ends(0, QuestionEnd::Gone), asks(question(1, None)), asks(question(2, None))];
-    must("commit", store.commit(&run, at(2), asking(None, 2, changes)).await)?;
+    must("commit", store.runs.commit(&run, at(2), asking(None, 2, changes)).await)?;
     // All in one transition, in order.
     let changes = vec![
         ends(1, QuestionEnd::Expired),
@@ -205,10 +205,10 @@ pub async fn a_question_asked_again_begins_anew(Fixture { store, .. }: Fixture) 
         asks(question(3, None)),
         ends(3, QuestionEnd::Gone),
     ];
-    must("commit", store.commit(&run, at(3), asking(None, 3, changes)).await)?;
+    must("commit", store.runs.commit(&run, at(3), asking(None, 3, changes)).await)?;
     let mut rows = Vec::new();
     for index in 0..4 {
-        let row = must("question", store.question(&Scope::All, &key(&run, index)).await)?;
+        let row = must("question", store.approvals.find(&Scope::All, &key(&run, index)).await)?;
         let row = row.ok_or_else(|| format!("question {index} is not there"))?;
         rows.push((row.status, row.asked_at.ms_since(START), row.changed_at.ms_since(START), row.note.len()));
     }
@@ -225,14 +225,14 @@ pub async fn a_question_asked_again_begins_anew(Fixture { store, .. }: Fixture) 
 
 /// Reads on until there is nothing more to come: everything up to a question that was asked last.
 async fn follow(
-    store: &Arc<dyn Store>,
+    store: &Store,
     scope: &Scope,
     (from, limit): (QuestionSeq, usize),
     last: &str,
 ) -> Result<Vec<String>, String> {
     let (mut seq, mut seen, began) = (from, Vec::new(), Instant::now());
     loop {
-        let changes = must("changes", store.questions_after(scope, Some(seq), limit).await)?;
+        let changes = must("changes", store.approvals.changes(scope, Some(seq), limit).await)?;
         expect(changes.seq >= seq, || format!("changes go back from {seq} to {}", changes.seq))?;
         let in_order = changes.questions.windows(2).all(|pair| pair[0].seq <= pair[1].seq);
         let after = changes.questions.iter().all(|row| row.seq > seq && row.seq <= changes.seq);
@@ -249,8 +249,8 @@ async fn follow(
 }
 
 /// Where to begin.
-async fn beginning(store: &Arc<dyn Store>, scope: &Scope) -> Result<QuestionSeq, String> {
-    let none = must("changes", store.questions_after(scope, None, 10).await)?;
+async fn beginning(store: &Store, scope: &Scope) -> Result<QuestionSeq, String> {
+    let none = must("changes", store.approvals.changes(scope, None, 10).await)?;
     expect(none.questions.is_empty(), || format!("without a beginning there are {none:?}"))?;
     Ok(none.seq)
 }
@@ -262,14 +262,14 @@ pub async fn changes_of_questions_are_followed(Fixture { store, .. }: Fixture) -
     ask(&store, "a", Some("acme"), vec![asks(question(0, None)), asks(question(1, None))]).await?;
     ask(&store, "b", Some("other"), vec![asks(question(0, None))]).await?;
     let step = asking(Some("acme"), 1, vec![ends(0, QuestionEnd::Answered)]);
-    must("commit", store.commit(&RunId::new("a"), at(1), step).await)?;
+    must("commit", store.runs.commit(&RunId::new("a"), at(1), step).await)?;
     for limit in [1, 2, 100] {
         let own = follow(&store, &acme, (from, limit), "a0:answered").await?;
         expect(own == ["a1:pending", "a0:answered"], || format!("acme sees {own:?} in pages of {limit}"))?;
         let all = follow(&store, &Scope::All, (from, limit), "a0:answered").await?;
         expect(all.len() == 3 && all[1] == "b0:pending", || format!("everybody sees {all:?} in pages of {limit}"))?;
     }
-    let foreign = store.questions_after(&acme, Some(QuestionSeq(u64::MAX / 4)), 10).await;
+    let foreign = store.approvals.changes(&acme, Some(QuestionSeq(u64::MAX / 4)), 10).await;
     expect(matches!(foreign, Err(StoreError::InvalidCursor)), || format!("a foreign beginning gave {foreign:?}"))
 }
 
@@ -278,11 +278,11 @@ pub async fn no_change_of_questions_is_missed(Fixture { store, .. }: Fixture) ->
     const RUNS: usize = 40;
     let from = beginning(&store, &Scope::All).await?;
     let asked = (0..RUNS).map(|number| {
-        let store = Arc::clone(&store);
+        let store = store.clone();
         tokio::spawn(async move { ask(&store, &format!("r{number}-"), None, vec![asks(question(0, None))]).await })
     });
     let asked: Vec<_> = asked.collect();
-    let (following, others) = (Arc::clone(&store), Arc::clone(&store));
+    let (following, others) = (store.clone(), store.clone());
     let follower = tokio::spawn(async move { follow(&following, &Scope::All, (from, 3), "last0:pending").await });
     for one in asked {
         must("asking", one.await)??;
@@ -300,8 +300,8 @@ pub async fn a_question_wakes_those_who_wait_for_questions(Fixture { store, .. }
     let run = RunId::new("run");
     let steps = [asks(question(0, None)), ends(0, QuestionEnd::Answered)];
     for (revision, change) in (0..).zip(steps) {
-        let mut watched = store.watch(Topic::Questions);
-        must("commit", store.commit(&run, Revision(revision), asking(None, 0, vec![change])).await)?;
+        let mut watched = store.runs.watch(Topic::Questions);
+        must("commit", store.runs.commit(&run, Revision(revision), asking(None, 0, vec![change])).await)?;
         let woken = timeout(PATIENCE, watched.changed()).await;
         must("watching", woken.map_err(|_| "nobody was woken when a question changed".to_owned())?)?;
     }
@@ -314,13 +314,13 @@ pub async fn a_pruned_run_leaves_no_questions(Fixture { store, .. }: Fixture) ->
     ask(&store, "stays", None, vec![asks(question(0, None))]).await?;
     let mut over = asking(None, 1, vec![ends(0, QuestionEnd::Answered)]);
     over.head.status = Status::Finished;
-    must("commit", store.commit(&RunId::new("gone"), at(1), over).await)?;
+    must("commit", store.runs.commit(&RunId::new("gone"), at(1), over).await)?;
     let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
-    must("prune", store.prune(&all).await)?;
+    must("prune", store.runs.prune(&all).await)?;
     let pending = listed(&store, &QuestionFilter::default()).await?;
     let answered = QuestionFilter { status: QuestionStatus::Answered, ..QuestionFilter::default() };
     let answered = listed(&store, &answered).await?;
     expect(pending == ["stays0"] && answered.is_empty(), || format!("{pending:?} and {answered:?} are left"))?;
-    let gone = must("question", store.question(&Scope::All, &key(&RunId::new("gone"), 0)).await)?;
+    let gone = must("question", store.approvals.find(&Scope::All, &key(&RunId::new("gone"), 0)).await)?;
     expect(gone.is_none(), || format!("{gone:?} is there"))
 }

@@ -1,12 +1,11 @@
 //! Rules about sessions.
 
-use std::sync::Arc;
-
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::{Checked, Fixture, START, at, expect, must};
 use crate::{
-    CommitError, Cursor, HeadUpdate, PruneRequest, RunFilter, SessionFilter, SessionUse, Store, StoreError, Transition,
+    CommitError, Cursor, HeadUpdate, PruneRequest, RunFilter, Scope, SessionFilter, SessionUse, Store, StoreError,
+    Transition,
 };
 
 fn step(session: Option<&str>, tenant: Option<&str>, (status, session_use): (Status, SessionUse)) -> Transition {
@@ -16,19 +15,19 @@ fn step(session: Option<&str>, tenant: Option<&str>, (status, session_use): (Sta
 }
 
 async fn create(
-    store: &Arc<dyn Store>,
+    store: &Store,
     run: &str,
     (session, tenant): (&str, Option<&str>),
     session_use: SessionUse,
 ) -> Result<Revision, CommitError> {
-    store.commit(&RunId::new(run), at(0), step(Some(session), tenant, (Status::Running, session_use))).await
+    store.runs.commit(&RunId::new(run), at(0), step(Some(session), tenant, (Status::Running, session_use))).await
 }
 
 /// Of runs that are to be alone in a session, one is created; those of other sessions and tenants do not matter, and
 /// neither do those that need not be alone.
 pub async fn of_racing_runs_alone_in_a_session_one_is_created(Fixture { store, .. }: Fixture) -> Checked {
     let racing = (0..8).map(|number| {
-        let store = Arc::clone(&store);
+        let store = store.clone();
         tokio::spawn(
             async move { create(&store, &format!("r{number}"), ("talk", Some("acme")), SessionUse::Alone).await },
         )
@@ -50,7 +49,7 @@ pub async fn of_racing_runs_alone_in_a_session_one_is_created(Fixture { store, .
     must("a run that shares", create(&store, "o4", ("talk", Some("acme")), SessionUse::Shared).await)?;
     let busy = create(&store, "o5", ("talk", Some("acme")), SessionUse::Alone).await;
     expect(matches!(busy, Err(CommitError::SessionBusy)), || format!("a second one got {busy:?}"))?;
-    let head = must("head", store.head(&RunId::new("o5")).await)?;
+    let head = must("head", store.runs.head(&Scope::All, &RunId::new("o5")).await)?;
     expect(head.is_none(), || format!("the refused run is {head:?}"))?;
     // Whoever has the run already is told that it is there, not that the session is busy.
     let again = create(&store, "o1", ("talk", Some("other")), SessionUse::Alone).await;
@@ -66,16 +65,16 @@ pub async fn a_session_is_free_when_its_run_is_over(Fixture { store, .. }: Fixtu
         let waits = [Status::AwaitingToolConfirmation, Status::Running, Status::AwaitingToolResults];
         for (revision, status) in (1..).zip(waits) {
             let moved = step(None, None, (status, SessionUse::Shared));
-            must("commit", store.commit(&RunId::new(&*run), at(revision), moved).await)?;
+            must("commit", store.runs.commit(&RunId::new(&*run), at(revision), moved).await)?;
             let busy = create(&store, "second", ("talk", None), alone.clone()).await;
             expect(matches!(busy, Err(CommitError::SessionBusy)), || format!("while it is {status:?}: {busy:?}"))?;
         }
         let ended = step(None, None, (over, SessionUse::Shared));
-        must("commit", store.commit(&RunId::new(&*run), at(4), ended).await)?;
+        must("commit", store.runs.commit(&RunId::new(&*run), at(4), ended).await)?;
     }
     // One that is over when it is made keeps nobody out.
     let done = step(Some("talk"), None, (Status::Finished, alone.clone()));
-    must("create", store.commit(&RunId::new("done"), at(0), done).await)?;
+    must("create", store.runs.commit(&RunId::new("done"), at(0), done).await)?;
     must("create", create(&store, "last", ("talk", None), alone).await)?;
     Ok(())
 }
@@ -93,7 +92,7 @@ pub async fn a_run_goes_on_only_from_the_last_of_its_session(Fixture { store, ..
         ("r3", Some("r2"), true),
     ];
     for (run, last, created) in cases {
-        match (store.commit(&RunId::new(run), at(0), done(last)).await, created) {
+        match (store.runs.commit(&RunId::new(run), at(0), done(last)).await, created) {
             (Ok(_), true) | (Err(CommitError::SessionBusy), false) => {}
             (other, _) => return Err(format!("{run} after {last:?} got {other:?}")),
         }
@@ -103,11 +102,11 @@ pub async fn a_run_goes_on_only_from_the_last_of_its_session(Fixture { store, ..
         must("another session", create(&store, run, of, after(None)).await)?;
     }
     must("a run that shares", create(&store, "shared", ("talk", Some("acme")), SessionUse::Shared).await)?;
-    let late = store.commit(&RunId::new("r4"), at(0), done(Some("r3"))).await;
+    let late = store.runs.commit(&RunId::new("r4"), at(0), done(Some("r3"))).await;
     expect(matches!(late, Err(CommitError::SessionBusy)), || format!("after a newer run it got {late:?}"))?;
     // Of those who go on from the same run at the same time one is created.
     let racing = (0..8).map(|number| {
-        let (store, use_) = (Arc::clone(&store), after(Some("shared")));
+        let (store, use_) = (store.clone(), after(Some("shared")));
         tokio::spawn(async move { create(&store, &format!("x{number}"), ("talk", Some("acme")), use_).await })
     });
     let racing: Vec<_> = racing.collect();
@@ -126,10 +125,13 @@ pub async fn sessions_are_listed_by_their_last_run(Fixture { store, .. }: Fixtur
     }
     must(
         "create",
-        store.commit(&RunId::new("6"), at(0), step(None, Some("acme"), (Status::Running, SessionUse::Shared))).await,
+        store
+            .runs
+            .commit(&RunId::new("6"), at(0), step(None, Some("acme"), (Status::Running, SessionUse::Shared)))
+            .await,
     )?;
     let ended = step(None, Some("acme"), (Status::Finished, SessionUse::Shared));
-    must("commit", store.commit(&RunId::new("2"), at(1), ended).await)?;
+    must("commit", store.runs.commit(&RunId::new("2"), at(1), ended).await)?;
     let cases = [
         (None, vec!["c:1:5", "a:2:4", "a:1:3", "b:1:2"]),
         (Some("acme"), vec!["c:1:5", "a:2:4", "b:1:2"]),
@@ -140,7 +142,7 @@ pub async fn sessions_are_listed_by_their_last_run(Fixture { store, .. }: Fixtur
             let (mut cursor, mut seen) = (None, Vec::new());
             loop {
                 let filter = SessionFilter { tenant: tenant.map(Into::into), cursor, limit: Some(limit) };
-                let page = must("sessions", store.sessions(&filter).await)?;
+                let page = must("sessions", store.runs.sessions(&filter).await)?;
                 expect(page.sessions.len() <= limit, || format!("a page of {limit} has {:?}", page.sessions))?;
                 seen.extend(page.sessions.iter().map(|row| format!("{}:{}:{}", row.id, row.runs, row.last_run)));
                 cursor = page.next;
@@ -151,18 +153,18 @@ pub async fn sessions_are_listed_by_their_last_run(Fixture { store, .. }: Fixtur
             expect(seen == wanted, || format!("the sessions of {tenant:?} in pages of {limit} are {seen:?}"))?;
         }
     }
-    let last = must("sessions", store.sessions(&SessionFilter::default()).await)?;
+    let last = must("sessions", store.runs.sessions(&SessionFilter::default()).await)?;
     let ended = last.sessions.last().is_some_and(|row| row.status == Status::Finished && row.created_at == START);
     expect(ended, || format!("the last session is {:?}", last.sessions.last()))?;
     let of = RunFilter { session: Some("a".into()), tenant: Some("acme".into()), ..RunFilter::default() };
-    let runs = must("list", store.list(&of).await)?.runs;
+    let runs = must("list", store.runs.list(&of).await)?.runs;
     let named = runs.iter().map(|head| head.run.to_string()).collect::<String>();
     expect(named == "41" && runs[0].session.as_deref() == Some("a"), || format!("the runs of a session are {runs:?}"))?;
     let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
-    must("prune", store.prune(&all).await)?;
-    let left = must("sessions", store.sessions(&SessionFilter::default()).await)?.sessions;
+    must("prune", store.runs.prune(&all).await)?;
+    let left = must("sessions", store.runs.sessions(&SessionFilter::default()).await)?.sessions;
     expect(left.len() == 3, || format!("after pruning, {left:?} are left"))?;
     let foreign = SessionFilter { cursor: Some(Cursor::new("nobody's")), ..SessionFilter::default() };
-    let refused = store.sessions(&foreign).await;
+    let refused = store.runs.sessions(&foreign).await;
     expect(matches!(refused, Err(StoreError::InvalidCursor)), || format!("a foreign cursor gave {refused:?}"))
 }

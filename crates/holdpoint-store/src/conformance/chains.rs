@@ -1,14 +1,12 @@
 //! Rules about the audit log: its rows are chained, and whoever changed nothing finds it whole.
 
-use std::sync::Arc;
-
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::desk::closes;
 use super::{Checked, Fixture, START, at, expect, must, step_at};
 use crate::audit::verify;
 use crate::{
-    AuditScope, CommitError, Fence, HeadUpdate, Link, PruneRequest, SealedRun, Store, StoreError, TaskGuard,
+    AuditScope, CommitError, Fence, HeadUpdate, Link, PruneRequest, Scope, SealedRun, Store, StoreError, TaskGuard,
     Transition, first_link, next_link,
 };
 
@@ -20,10 +18,10 @@ pub(super) fn audited(tenant: Option<&str>, body: Option<&str>, at: Timestamp) -
 }
 
 /// Adds transitions to a run, from its beginning: one audit row each.
-pub(super) async fn write(store: &Arc<dyn Store>, run: &str, tenant: Option<&str>, rows: &[&str]) -> Checked {
+pub(super) async fn write(store: &Store, run: &str, tenant: Option<&str>, rows: &[&str]) -> Checked {
     for (revision, row) in (0..).zip(rows) {
         let step = audited(tenant, Some(row), START.plus_ms(revision));
-        must("commit", store.commit(&RunId::new(run), Revision(revision), step).await)?;
+        must("commit", store.runs.commit(&RunId::new(run), Revision(revision), step).await)?;
     }
     Ok(())
 }
@@ -39,9 +37,9 @@ pub(super) fn head_of(run: &str, tenant: Option<&str>, rows: &[&str]) -> SealedR
 }
 
 /// Nothing is wrong, and so many runs, rows and seals were seen.
-pub(super) async fn expect_whole(store: &Arc<dyn Store>, wanted: (u64, u64, u64)) -> Checked {
+pub(super) async fn expect_whole(store: &Store, wanted: (u64, u64, u64)) -> Checked {
     let mut told = 0;
-    let seen = must("verifying", verify(&**store, &mut |progress| told = told.max(progress.rows)).await)?;
+    let seen = must("verifying", verify(store, &mut |progress| told = told.max(progress.rows)).await)?;
     expect(seen.is_whole(), || format!("verifying found {:?}", seen.findings))?;
     let counted = (seen.runs, seen.rows, seen.seals);
     expect(counted == wanted, || format!("runs, rows and seals are {counted:?}, not {wanted:?}"))?;
@@ -58,19 +56,19 @@ pub async fn audit_rows_are_chained(Fixture { store, .. }: Fixture) -> Checked {
             // Only the first transition is of that tenant.
             let tenant = tenant.filter(|_| done == 0);
             let step = audited(tenant, row, START.plus_ms(done));
-            must("commit", store.commit(run, Revision(done), step).await)?;
+            must("commit", store.runs.commit(run, Revision(done), step).await)?;
             expect_refused(&store, run, Revision(done + 1)).await?;
         }
     }
     for (run, tenant) in &runs {
         let mut link = first_link(run, *tenant);
-        let seen = must("audit", store.audit(run).await)?;
+        let seen = must("audit", store.audit.rows(&Scope::All, run).await)?;
         expect(seen.len() == 3, || format!("the audit log of `{run}` is {seen:?}"))?;
         for row in seen {
             link = next_link(link, row.revision, row.at, &row.body);
             expect(row.link == link, || format!("the row {row:?} of `{run}` does not follow: {link}"))?;
         }
-        let heads = must("audit heads", store.audit_heads(*tenant, None, 10).await)?;
+        let heads = must("audit heads", store.audit.heads(*tenant, None, 10).await)?;
         let head = heads.iter().find(|head| head.run == *run);
         let right = head.is_some_and(|head| head.link == link && head.revision == Revision(5));
         expect(right, || format!("the chain of `{run}` ends at {head:?}, not at {link}"))?;
@@ -78,14 +76,14 @@ pub async fn audit_rows_are_chained(Fixture { store, .. }: Fixture) -> Checked {
     expect_whole(&store, (3, 9, 0)).await
 }
 
-async fn expect_refused(store: &Arc<dyn Store>, run: &RunId, now: Revision) -> Checked {
-    let stale = store.commit(run, Revision(now.0 + 5), audited(None, Some("stale"), START)).await;
+async fn expect_refused(store: &Store, run: &RunId, now: Revision) -> Checked {
+    let stale = store.runs.commit(run, Revision(now.0 + 5), audited(None, Some("stale"), START)).await;
     expect(matches!(stale, Err(CommitError::Stale { .. })), || format!("a commit beyond the end gave {stale:?}"))?;
     let guarded = Transition {
         tasks: vec![closes(0, TaskGuard::Leased(Fence(7)))],
         ..audited(Some("other"), Some("lost"), START)
     };
-    let lost = store.commit(run, now, guarded).await;
+    let lost = store.runs.commit(run, now, guarded).await;
     expect(matches!(lost, Err(CommitError::LeaseLost)), || format!("a commit without the lease gave {lost:?}"))
 }
 
@@ -94,13 +92,13 @@ pub async fn chains_are_right_under_load(Fixture { store, .. }: Fixture) -> Chec
     const RUNS: u64 = 40;
     const ROWS: u64 = 12;
     let write = |number: u64| {
-        let store = Arc::clone(&store);
+        let store = store.clone();
         tokio::spawn(async move {
             let (run, tenant) = (RunId::new(format!("run-{number}")), format!("tenant-{}", number % 3));
             for revision in 0..ROWS {
                 let body = format!("row {revision} of {run}").repeat((number % 5) as usize);
                 let step = audited(Some(&tenant), Some(&body), START.plus_ms(revision));
-                must("commit", store.commit(&run, Revision(revision), step).await)?;
+                must("commit", store.runs.commit(&run, Revision(revision), step).await)?;
             }
             Ok::<(), String>(())
         })
@@ -117,7 +115,7 @@ pub async fn audit_heads_are_those_of_one_tenant(Fixture { store, .. }: Fixture)
     for (run, tenant) in [("d", Some("acme")), ("b", None), ("a", Some("acme")), ("c", Some("acme")), ("e", None)] {
         write(&store, run, tenant, &[run, "more"]).await?;
     }
-    must("commit", store.commit(&RunId::new("silent"), at(0), audited(Some("acme"), None, START)).await)?;
+    must("commit", store.runs.commit(&RunId::new("silent"), at(0), audited(Some("acme"), None, START)).await)?;
     let acme = |run| head_of(run, Some("acme"), &[run, "more"]);
     let none = |run| head_of(run, None, &[run, "more"]);
     let cases = [
@@ -131,7 +129,7 @@ pub async fn audit_heads_are_those_of_one_tenant(Fixture { store, .. }: Fixture)
         (Some("nobody"), None, 10, vec![]),
     ];
     for (tenant, after, limit, wanted) in cases {
-        let heads = store.audit_heads(tenant, after.map(RunId::new).as_ref(), limit).await;
+        let heads = store.audit.heads(tenant, after.map(RunId::new).as_ref(), limit).await;
         let heads = must("audit heads", heads)?;
         expect(heads == wanted, || format!("{tenant:?} after {after:?} has {heads:?}, not {wanted:?}"))?;
     }
@@ -144,7 +142,7 @@ pub async fn the_whole_audit_log_comes_in_pages(Fixture { store, .. }: Fixture) 
     for (number, run) in (0..).zip(["a", "b", "c", "d"]) {
         write(&store, run, (number > 1).then_some("acme"), &rows[..number + 1]).await?;
     }
-    must("commit", store.commit(&RunId::new("silent"), at(0), audited(None, None, START)).await)?;
+    must("commit", store.runs.commit(&RunId::new("silent"), at(0), audited(None, None, START)).await)?;
     for limit in [1, 2, 3, 100] {
         let seen = pages(&store, &AuditScope::All, limit).await?;
         let mut wanted: Vec<(String, u64, String)> = Vec::new();
@@ -153,15 +151,15 @@ pub async fn the_whole_audit_log_comes_in_pages(Fixture { store, .. }: Fixture) 
         }
         expect(seen == wanted, || format!("in pages of {limit} came {seen:?}"))?;
     }
-    let refused = store.audit_after(&AuditScope::All, Some(&crate::Cursor::new("nobody's")), 10).await;
+    let refused = store.audit.rows_after(&AuditScope::All, Some(&crate::Cursor::new("nobody's")), 10).await;
     expect(matches!(refused, Err(StoreError::InvalidCursor)), || format!("a foreign cursor gave {refused:?}"))
 }
 
 /// Run, place and body of each row, in the order of the runs' names.
-async fn pages(store: &Arc<dyn Store>, scope: &AuditScope, limit: usize) -> Result<Vec<(String, u64, String)>, String> {
+async fn pages(store: &Store, scope: &AuditScope, limit: usize) -> Result<Vec<(String, u64, String)>, String> {
     let (mut seen, mut silent, mut cursor) = (Vec::new(), 0, None);
     for _ in 0..100 {
-        let page = must("audit", store.audit_after(scope, cursor.as_ref(), limit).await)?;
+        let page = must("audit", store.audit.rows_after(scope, cursor.as_ref(), limit).await)?;
         for run in page.runs {
             silent += usize::from(run.head.run.as_str() == "silent");
             let ends = run.head.revision.0 == run.count && (run.count > 0 || run.head.link == empty(&run.head.run));
@@ -216,27 +214,30 @@ fn empty(run: &RunId) -> Link {
 /// An audit log that nobody changed is found whole: with seals, with runs that were pruned before and after they were
 /// sealed, with names that were used again, and after the store was opened again.
 pub async fn an_audit_log_that_nobody_changed_is_whole(fixture: Fixture) -> Checked {
-    let store = Arc::clone(&fixture.store);
+    let store = fixture.store.clone();
     expect_whole(&store, (0, 0, 0)).await?;
     for round in 0..3_u64 {
         for (run, tenant) in [("a", Some("acme")), ("b", Some("acme")), ("c", None), ("kept", None)] {
             let rounds_kept = if run == "kept" { round } else { 0 };
             let body = format!("{run} {round}");
-            must("commit", store.commit(&RunId::new(run), at(rounds_kept), audited(tenant, Some(&body), START)).await)?;
+            must(
+                "commit",
+                store.runs.commit(&RunId::new(run), at(rounds_kept), audited(tenant, Some(&body), START)).await,
+            )?;
         }
-        must("seal", store.seal(Some("acme")).await)?;
+        must("seal", store.audit.seal(Some("acme")).await)?;
         // Its last row is in no seal.
         let mut over = audited(Some("acme"), Some("over"), START);
         over.head = HeadUpdate { status: Status::Finished, ..over.head };
-        must("commit", store.commit(&RunId::new("a"), at(1), over).await)?;
+        must("commit", store.runs.commit(&RunId::new("a"), at(1), over).await)?;
         for (run, tenant) in [("b", Some("acme")), ("c", None)] {
             let mut over = audited(tenant, Some("over"), START);
             over.head.status = Status::Finished;
-            must("commit", store.commit(&RunId::new(run), at(1), over).await)?;
+            must("commit", store.runs.commit(&RunId::new(run), at(1), over).await)?;
         }
-        must("seal", store.seal(None).await)?;
+        must("seal", store.audit.seal(None).await)?;
         let request = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 100 };
-        let pruned = must("prune", store.prune(&request).await)?;
+        let pruned = must("prune", store.runs.prune(&request).await)?;
         expect(pruned.len() == 3, || format!("{pruned:?} were pruned"))?;
         expect_whole(&store, (1, round + 1, 2 * (round + 1))).await?;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdpoint_core::{ContinuationId, PauseNumber, Revision, RunId, Status};
 
 use super::{Checked, Fixture, append, create, expect, must, step};
-use crate::{CommitError, HeadUpdate, RUN_ID_BYTES_MAX, Store, StoreError, Transition, TransitionProblem};
+use crate::{CommitError, HeadUpdate, RUN_ID_BYTES_MAX, Scope, Store, StoreError, Transition, TransitionProblem};
 
 /// How many try at once.
 const RACERS: usize = 16;
@@ -13,19 +13,19 @@ const RACERS: usize = 16;
 /// A commit at revision 0 makes the run, and its revision is the number of its records.
 pub async fn a_commit_at_zero_creates_the_run(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("created");
-    let made = store.commit(&run, Revision(0), step(&[b"a", b"b", b"c"])).await;
+    let made = store.runs.commit(&run, Revision(0), step(&[b"a", b"b", b"c"])).await;
     expect(matches!(made, Ok(Revision(3))), || format!("three records at 0 gave {made:?}, not revision 3"))?;
-    let made = store.commit(&run, Revision(3), step(&[b"d"])).await;
+    let made = store.runs.commit(&run, Revision(3), step(&[b"d"])).await;
     expect(matches!(made, Ok(Revision(4))), || format!("one record at 3 gave {made:?}, not revision 4"))
 }
 
 /// A run that is not there is at revision 0: a commit anywhere else is stale and makes nothing.
 pub async fn a_commit_on_an_unknown_run_is_stale(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("nowhere");
-    let made = store.commit(&run, Revision(2), step(&[b"a"])).await;
+    let made = store.runs.commit(&run, Revision(2), step(&[b"a"])).await;
     let stale = matches!(made, Err(CommitError::Stale { current: Revision(0) }));
     expect(stale, || format!("a commit at 2 of a new run gave {made:?}, not stale at 0"))?;
-    let head = must("head", store.head(&run).await)?;
+    let head = must("head", store.runs.head(&Scope::All, &run).await)?;
     expect(head.is_none(), || "a stale commit made a run".to_owned())
 }
 
@@ -34,18 +34,24 @@ pub async fn a_stale_commit_changes_nothing(Fixture { store, .. }: Fixture) -> C
     let run = RunId::new("moved-on");
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     append(&store, &run, Revision(1)).await?;
-    let before = (must("load", store.load(&run, Revision(0)).await)?, must("head", store.head(&run).await)?);
+    let before = (
+        must("load", store.runs.load(&Scope::All, &run, Revision(0)).await)?,
+        must("head", store.runs.head(&Scope::All, &run).await)?,
+    );
     for at in [0, 1, 3, u64::MAX] {
         let mut transition = step(&[b"late", b"later"]);
         transition.head.status = Status::Finished;
         transition.head.deadline = Some(super::START);
-        let made = store.commit(&run, Revision(at), transition).await;
+        let made = store.runs.commit(&run, Revision(at), transition).await;
         let stale = matches!(made, Err(CommitError::Stale { current: Revision(2) }));
         expect(stale, || format!("a commit at {at} of a run at 2 gave {made:?}, not stale at 2"))?;
     }
-    let after = (must("load", store.load(&run, Revision(0)).await)?, must("head", store.head(&run).await)?);
+    let after = (
+        must("load", store.runs.load(&Scope::All, &run, Revision(0)).await)?,
+        must("head", store.runs.head(&Scope::All, &run).await)?,
+    );
     expect(before == after, || format!("a stale commit changed {before:?} to {after:?}"))?;
-    let due = must("due", store.due(&super::nameless(), super::START, 10).await)?;
+    let due = must("due", store.runs.due(&super::nameless(), super::START, 10).await)?;
     expect(due.is_empty(), || "a stale commit set a deadline".to_owned())
 }
 
@@ -66,10 +72,10 @@ pub async fn a_refused_transition_writes_nothing(Fixture { store, .. }: Fixture)
         ),
     ];
     for (run, transition, problem) in cases {
-        let made = store.commit(run, Revision(0), transition).await;
+        let made = store.runs.commit(run, Revision(0), transition).await;
         let named = matches!(&made, Err(CommitError::Invalid(found)) if *found == problem);
         expect(named, || format!("expected `{problem}`, got {made:?}"))?;
-        let loaded = store.load(run, Revision(0)).await;
+        let loaded = store.runs.load(&Scope::All, run, Revision(0)).await;
         let nothing = matches!(loaded, Err(StoreError::NotFound { .. }));
         expect(nothing, || format!("after `{problem}` a load gave {loaded:?}"))?;
     }
@@ -88,15 +94,15 @@ pub async fn of_racing_creations_exactly_one_wins(Fixture { store, .. }: Fixture
     race(&store, &RunId::new("raced-from-nothing"), Revision(0)).await
 }
 
-async fn race(store: &Arc<dyn Store>, run: &RunId, at: Revision) -> Checked {
+async fn race(store: &Store, run: &RunId, at: Revision) -> Checked {
     let barrier = Arc::new(tokio::sync::Barrier::new(RACERS));
     let racers: Vec<_> = (0..RACERS)
         .map(|racer| {
-            let (store, run, barrier) = (Arc::clone(store), run.clone(), Arc::clone(&barrier));
+            let (store, run, barrier) = (store.clone(), run.clone(), Arc::clone(&barrier));
             tokio::spawn(async move {
                 let name = racer.to_string();
                 barrier.wait().await;
-                (name.clone(), store.commit(&run, at, step(&[name.as_bytes(), name.as_bytes()])).await)
+                (name.clone(), store.runs.commit(&run, at, step(&[name.as_bytes(), name.as_bytes()])).await)
             })
         })
         .collect();
@@ -112,7 +118,7 @@ async fn race(store: &Arc<dyn Store>, run: &RunId, at: Revision) -> Checked {
     let [winner] = winners.as_slice() else {
         return Err(format!("{} racers won, not one", winners.len()));
     };
-    let records = must("load", store.load(run, at).await)?;
+    let records = must("load", store.runs.load(&Scope::All, run, at).await)?;
     let theirs = records.len() == 2 && records.iter().all(|record| *record.body == *winner.as_bytes());
     expect(theirs, || format!("racer {winner} won but the records are {records:?}"))
 }
@@ -122,11 +128,11 @@ pub async fn readers_see_whole_transitions_only(Fixture { store, .. }: Fixture) 
     const STEPS: u64 = 100;
     let run = RunId::new("in-threes");
     let three: &[&[u8]] = &[b"one", b"two", b"three"];
-    must("commit", store.commit(&run, Revision(0), step(three)).await)?;
-    let (writing, writers_run) = (Arc::clone(&store), run.clone());
+    must("commit", store.runs.commit(&run, Revision(0), step(three)).await)?;
+    let (writing, writers_run) = (store.clone(), run.clone());
     let writer = tokio::spawn(async move {
         for done in 1..STEPS {
-            writing.commit(&writers_run, Revision(3 * done), step(three)).await?;
+            writing.runs.commit(&writers_run, Revision(3 * done), step(three)).await?;
             tokio::task::yield_now().await;
         }
         Ok::<(), CommitError>(())
@@ -134,8 +140,8 @@ pub async fn readers_see_whole_transitions_only(Fixture { store, .. }: Fixture) 
     loop {
         // Asked before reading: what is read afterwards must have all that a finished writer wrote.
         let finished = writer.is_finished();
-        let records = must("load", store.load(&run, Revision(0)).await)?.len() as u64;
-        let head = must("head", store.head(&run).await)?.ok_or("the run has no head")?.revision.0;
+        let records = must("load", store.runs.load(&Scope::All, &run, Revision(0)).await)?.len() as u64;
+        let head = must("head", store.runs.head(&Scope::All, &run).await)?.ok_or("the run has no head")?.revision.0;
         let whole = records.is_multiple_of(3) && head.is_multiple_of(3);
         expect(whole, || format!("{records} records and revision {head} were seen"))?;
         expect(records <= head, || format!("revision {head} was seen after {records} records"))?;
@@ -155,12 +161,12 @@ pub async fn readers_see_whole_transitions_only(Fixture { store, .. }: Fixture) 
 pub async fn the_same_commit_again_is_stale(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("again");
     for at in [0, 2, 4] {
-        let made = store.commit(&run, Revision(at), step(&[b"a", b"b"])).await;
+        let made = store.runs.commit(&run, Revision(at), step(&[b"a", b"b"])).await;
         expect(matches!(made, Ok(Revision(now)) if now == at + 2), || format!("a commit at {at} gave {made:?}"))?;
-        let again = store.commit(&run, Revision(at), step(&[b"a", b"b"])).await;
+        let again = store.runs.commit(&run, Revision(at), step(&[b"a", b"b"])).await;
         let stale = matches!(again, Err(CommitError::Stale { current }) if current.0 == at + 2);
         expect(stale, || format!("the same commit at {at} again gave {again:?}"))?;
-        let records = must("load", store.load(&run, Revision(0)).await)?.len() as u64;
+        let records = must("load", store.runs.load(&Scope::All, &run, Revision(0)).await)?.len() as u64;
         expect(records == at + 2, || format!("after the same commit again there are {records} records"))?;
     }
     Ok(())
@@ -172,11 +178,11 @@ pub async fn two_writers_make_one_history(Fixture { store, .. }: Fixture) -> Che
     let run = RunId::new("shared");
     let writers: Vec<_> = ["a", "b"]
         .map(|name| {
-            let (store, run) = (Arc::clone(&store), run.clone());
+            let (store, run) = (store.clone(), run.clone());
             tokio::spawn(async move {
                 let (mut at, mut done) = (Revision(0), 0);
                 while done < EACH {
-                    match store.commit(&run, at, step(&[format!("{name}{done}").as_bytes()])).await {
+                    match store.runs.commit(&run, at, step(&[format!("{name}{done}").as_bytes()])).await {
                         Ok(revision) => (at, done) = (revision, done + 1),
                         Err(CommitError::Stale { current }) if current > at => at = current,
                         Err(error) => return Err(format!("a commit at {at} gave {error:?}")),
@@ -190,7 +196,7 @@ pub async fn two_writers_make_one_history(Fixture { store, .. }: Fixture) -> Che
     for writer in writers {
         must("a writer", writer.await)??;
     }
-    let records = must("load", store.load(&run, Revision(0)).await)?;
+    let records = must("load", store.runs.load(&Scope::All, &run, Revision(0)).await)?;
     for name in ["a", "b"] {
         let theirs = records.iter().filter(|record| record.body.starts_with(name.as_bytes()));
         let seen: Vec<&[u8]> = theirs.map(|record| &*record.body).collect();

@@ -6,7 +6,7 @@ use holdpoint_core::{Attempt, CallIndex, CallKey, Repeat, Revision, RunId, Statu
 
 use super::{Checked, expect, must};
 use crate::{
-    Clock, CommitError, Fence, HeadUpdate, LeaseRequest, LeaseState, LeasedTask, ManualClock, Store, TaskChange,
+    Clock, CommitError, Fence, HeadUpdate, LeaseRequest, LeaseState, LeasedTask, ManualClock, Scope, Store, TaskChange,
     TaskCompletion, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskState, Transition,
 };
 
@@ -15,7 +15,7 @@ pub(super) const LEASE_MS: u64 = 10_000;
 
 /// The place where tasks are opened and taken: a store with its clock.
 pub(super) struct Desk {
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Store,
     pub(super) clock: Arc<ManualClock>,
 }
 
@@ -49,18 +49,18 @@ impl Desk {
     ) -> Result<RunId, String> {
         let run = RunId::new(name);
         let transition = Transition { head, ..self.step(openings.into_iter().map(opens).collect()) };
-        must("opening tasks", self.store.commit(&run, Revision(0), transition).await)?;
+        must("opening tasks", self.store.runs.commit(&run, Revision(0), transition).await)?;
         Ok(run)
     }
 
     /// Closes one task of a run, with this guard.
     pub(super) async fn close(&self, run: &RunId, at: u64, change: TaskChange) -> Result<Revision, CommitError> {
-        self.store.commit(run, Revision(at), self.step(vec![change])).await
+        self.store.runs.commit(run, Revision(at), self.step(vec![change])).await
     }
 
     /// What a worker gets that has these tools of an agent without a name.
     pub(super) async fn lease(&self, tools: &[&str], limit: usize) -> Result<Vec<LeasedTask>, String> {
-        must("lease", self.store.lease(&wants(tools, limit)).await)
+        must("lease", self.store.tasks.lease(&wants(tools, limit)).await)
     }
 
     /// The one task that a worker with this tool gets.
@@ -76,22 +76,22 @@ impl Desk {
     }
 
     pub(super) async fn heartbeat(&self, lease: &TaskLease) -> Result<LeaseState, String> {
-        let states = must("heartbeat", self.store.heartbeat(std::slice::from_ref(lease), LEASE_MS).await)?;
+        let states = must("heartbeat", self.store.tasks.heartbeat(std::slice::from_ref(lease), LEASE_MS).await)?;
         let [state] = states.as_slice() else { return Err(format!("one heartbeat has the answers {states:?}")) };
         Ok(*state)
     }
 
     pub(super) async fn deliver(&self, lease: &TaskLease, result: &[u8]) -> Result<TaskCompletion, String> {
-        must("deliver", self.store.deliver(lease, result.to_vec()).await)
+        must("deliver", self.store.tasks.complete(lease, result.to_vec()).await)
     }
 
     pub(super) async fn task(&self, key: &CallKey) -> Result<TaskHead, String> {
-        must("task", self.store.task(key).await)?.ok_or_else(|| format!("{key:?} has no task"))
+        must("task", self.store.tasks.find(&Scope::All, key).await)?.ok_or_else(|| format!("{key:?} has no task"))
     }
 
     /// The names of the runs with results to take.
     pub(super) async fn arrivals(&self, agents: &[&str], limit: usize) -> Result<Vec<String>, String> {
-        let runs = must("arrivals", self.store.arrivals(&agents_named(agents), limit).await)?;
+        let runs = must("arrivals", self.store.tasks.collectable(&agents_named(agents), limit).await)?;
         let mut names: Vec<String> = runs.iter().map(ToString::to_string).collect();
         names.sort_unstable();
         Ok(names)
@@ -99,7 +99,7 @@ impl Desk {
 
     /// The calls whose lease lapsed, as their index.
     pub(super) async fn lapsed(&self, agents: &[&str], limit: usize) -> Result<Vec<u32>, String> {
-        let tasks = must("lapsed", self.store.lapsed(&agents_named(agents), limit).await)?;
+        let tasks = must("lapsed", self.store.tasks.lapsed(&agents_named(agents), limit).await)?;
         Ok(tasks.iter().map(|task| task.key.index.0).collect())
     }
 }

@@ -5,7 +5,7 @@ use holdpoint_core::Attempt;
 use super::desk::{Desk, LEASE_MS, closes, expect_completion, expect_state, indexes, key, lease_of, opens, task};
 use super::{Checked, Fixture, expect, must};
 use crate::LeaseState::{Held, Lost};
-use crate::{CommitError, LeaseState, Release, TaskCompletion, TaskGuard, TaskLease, TaskState};
+use crate::{CommitError, LeaseState, Release, Scope, TaskCompletion, TaskGuard, TaskLease, TaskState};
 
 const RETRY_MS: u64 = 5_000;
 
@@ -39,10 +39,10 @@ pub async fn a_heartbeat_answers_each_lease_in_order(Fixture { store, clock, .. 
     let foreign = TaskLease { key: second.lease.key.clone(), fence: third.lease.fence };
     must("closing", desk.close(&run, 1, closes(second.lease.key.index.0, TaskGuard::Any)).await)?;
     let asked = [third.lease.clone(), second.lease.clone(), nobody, first.lease.clone(), foreign, third.lease.clone()];
-    let states = must("heartbeat", desk.store.heartbeat(&asked, LEASE_MS).await)?;
+    let states = must("heartbeat", desk.store.tasks.heartbeat(&asked, LEASE_MS).await)?;
     let wanted = [Held, Lost, Lost, Held, Lost, Held];
     expect(states == wanted, || format!("the answers are {states:?}, not {wanted:?}"))?;
-    let none = must("heartbeat", desk.store.heartbeat(&[], LEASE_MS).await)?;
+    let none = must("heartbeat", desk.store.tasks.heartbeat(&[], LEASE_MS).await)?;
     expect(none.is_empty(), || format!("no lease has the answers {none:?}"))
 }
 
@@ -91,7 +91,11 @@ pub async fn a_task_given_back_unstarted_is_there_at_once(Fixture { store, clock
     let run = desk.open("unstarted", vec![task(0, "mail")]).await?;
     let first = desk.lease_one("mail").await?;
     expect(first.task.attempts == Attempt(1), || format!("the first lease is attempt {}", first.task.attempts))?;
-    expect_state("giving back", must("release", desk.store.release(&first.lease, Release::Unstarted).await)?, Held)?;
+    expect_state(
+        "giving back",
+        must("release", desk.store.tasks.release(&first.lease, Release::Unstarted).await)?,
+        Held,
+    )?;
     let waiting = desk.task(&key(&run, 0)).await?;
     expect(waiting.attempts == Attempt(0), || format!("given back unstarted, it is {waiting:?}"))?;
     let second = desk.lease_one("mail").await?;
@@ -106,7 +110,7 @@ pub async fn a_task_to_be_retried_comes_back_later(Fixture { store, clock, .. }:
     let first = desk.lease_one("mail").await?;
     desk.let_leases_lapse();
     let again = Release::Retry { delay_ms: RETRY_MS };
-    expect_state("giving back", must("release", desk.store.release(&first.lease, again).await)?, Held)?;
+    expect_state("giving back", must("release", desk.store.tasks.release(&first.lease, again).await)?, Held)?;
     let waiting = desk.task(&key(&run, 0)).await?;
     let wanted = TaskState::Waiting { available_at: desk.now().plus_ms(RETRY_MS) };
     expect(waiting.state == wanted && waiting.attempts == Attempt(1), || format!("to be retried, it is {waiting:?}"))?;
@@ -127,10 +131,10 @@ async fn expect_old_is_lost(desk: &Desk, old: &TaskLease, current: &TaskLease) -
     expect_state("an old heartbeat", desk.heartbeat(old).await?, Lost)?;
     expect_completion("an old result", desk.deliver(old, b"old").await?, TaskCompletion::LeaseLost)?;
     for how in [Release::Unstarted, Release::Retry { delay_ms: 0 }] {
-        let state: LeaseState = must("release", desk.store.release(old, how).await)?;
+        let state: LeaseState = must("release", desk.store.tasks.release(old, how).await)?;
         expect_state("giving back an old lease", state, Lost)?;
     }
-    let results = must("delivered", desk.store.delivered(&old.key.run).await)?;
+    let results = must("delivered", desk.store.tasks.completed(&old.key.run).await)?;
     expect(results.is_empty(), || format!("an old result is there: {results:?}"))?;
     let after = desk.task(&old.key).await?;
     expect(before == after, || format!("an old lease changed {before:?} to {after:?}"))?;
@@ -142,7 +146,7 @@ pub async fn an_old_lease_changes_nothing(Fixture { store, clock, .. }: Fixture)
     let desk = Desk { store, clock };
     let run = desk.open("moved-on", vec![task(0, "mail")]).await?;
     let old = desk.lease_one("mail").await?.lease;
-    must("release", desk.store.release(&old, Release::Retry { delay_ms: 0 }).await)?;
+    must("release", desk.store.tasks.release(&old, Release::Retry { delay_ms: 0 }).await)?;
     let waiting = desk.task(&old.key).await?;
     expect_state("a heartbeat of a task given back", desk.heartbeat(&old).await?, Lost)?;
     expect_completion("a result of a task given back", desk.deliver(&old, b"old").await?, TaskCompletion::LeaseLost)?;
@@ -163,8 +167,8 @@ pub async fn a_reopened_task_has_new_fences(Fixture { store, clock, .. }: Fixtur
     let run = desk.open("reopened", vec![task(0, "mail")]).await?;
     let mut old = vec![desk.lease_one("mail").await?.lease];
     let closing = vec![closes(0, TaskGuard::Leased(old[0].fence))];
-    must("closing", desk.store.commit(&run, crate::conformance::at(1), desk.step(closing)).await)?;
-    let gone = must("task", desk.store.task(&key(&run, 0)).await)?;
+    must("closing", desk.store.runs.commit(&run, crate::conformance::at(1), desk.step(closing)).await)?;
+    let gone = must("task", desk.store.tasks.find(&Scope::All, &key(&run, 0)).await)?;
     expect(gone.is_none(), || format!("a closed task is there: {gone:?}"))?;
     let steps = [
         vec![opens(task(0, "mail"))],
@@ -172,7 +176,7 @@ pub async fn a_reopened_task_has_new_fences(Fixture { store, clock, .. }: Fixtur
         vec![closes(0, TaskGuard::Any), opens(task(0, "mail"))],
     ];
     for (at, changes) in (2..).zip(steps) {
-        must("opening again", desk.store.commit(&run, crate::conformance::at(at), desk.step(changes)).await)?;
+        must("opening again", desk.store.runs.commit(&run, crate::conformance::at(at), desk.step(changes)).await)?;
         for lease in &old {
             expect_state("an older opening's heartbeat", desk.heartbeat(lease).await?, Lost)?;
             expect_completion(

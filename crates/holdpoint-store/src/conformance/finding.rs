@@ -5,14 +5,14 @@ use std::sync::Arc;
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::{Checked, Fixture, START, append, create, expect, must, nameless, step};
-use crate::{Cursor, DUE_LIMIT_MAX, HeadUpdate, LIST_LIMIT_MAX, RunFilter, Store, StoreError};
+use crate::{Cursor, DUE_LIMIT_MAX, HeadUpdate, LIST_LIMIT_MAX, RunFilter, Scope, Store, StoreError};
 
-async fn names(store: &Arc<dyn Store>, filter: &RunFilter) -> Result<(Vec<String>, Option<Cursor>), String> {
-    let page = must("list", store.list(filter).await)?;
+async fn names(store: &Store, filter: &RunFilter) -> Result<(Vec<String>, Option<Cursor>), String> {
+    let page = must("list", store.runs.list(filter).await)?;
     Ok((page.runs.iter().map(|head| head.run.to_string()).collect(), page.next))
 }
 
-async fn create_named(store: &Arc<dyn Store>, names: &[&str]) -> Checked {
+async fn create_named(store: &Store, names: &[&str]) -> Checked {
     for name in names {
         create(store, &RunId::new(*name), HeadUpdate::new(Status::Running)).await?;
     }
@@ -28,8 +28,8 @@ pub async fn lists_have_the_newest_first(Fixture { store, .. }: Fixture) -> Chec
     let (seen, next) = names(&store, &RunFilter::default()).await?;
     expect(seen == ["c", "a", "b"], || format!("the list is {seen:?}, not c, a, b"))?;
     expect(next.is_none(), || "a whole list says that there is more".to_owned())?;
-    for listed in must("list", store.list(&RunFilter::default()).await)?.runs {
-        let head = must("head", store.head(&listed.run).await)?;
+    for listed in must("list", store.runs.list(&RunFilter::default()).await)?.runs {
+        let head = must("head", store.runs.head(&Scope::All, &listed.run).await)?;
         expect(head.as_ref() == Some(&listed), || format!("{listed:?} is listed, but the head is {head:?}"))?;
     }
     Ok(())
@@ -101,7 +101,7 @@ pub async fn a_cursor_of_nobody_is_refused(Fixture { store, .. }: Fixture) -> Ch
     create_named(&store, &["only"]).await?;
     for text in ["", "nonsense", "-1", "99999999999999999999999999", "18446744073709551615"] {
         let filter = RunFilter { cursor: Some(Cursor::new(text)), ..RunFilter::default() };
-        let listed = store.list(&filter).await;
+        let listed = store.runs.list(&filter).await;
         let refused = matches!(listed, Err(StoreError::InvalidCursor));
         expect(refused, || format!("the cursor `{text}` gave {listed:?}"))?;
     }
@@ -119,21 +119,21 @@ pub async fn deadlines_that_passed_are_due(Fixture { store, .. }: Fixture) -> Ch
     due_is(&store, Timestamp(START.plus_ms(10).0 - 1), "").await?;
     due_is(&store, START.plus_ms(10), "early").await?;
     due_is(&store, START.plus_ms(99), "early middle late").await?;
-    let limited = must("due", store.due(&nameless(), START.plus_ms(99), 2).await)?;
+    let limited = must("due", store.runs.due(&nameless(), START.plus_ms(99), 2).await)?;
     expect(limited.len() == 2, || format!("a limit of 2 gives {limited:?}"))?;
-    let all = must("due", store.due(&nameless(), START.plus_ms(99), usize::MAX).await)?;
+    let all = must("due", store.runs.due(&nameless(), START.plus_ms(99), usize::MAX).await)?;
     expect(all.len() == 3 && DUE_LIMIT_MAX >= 3, || format!("no limit gives {all:?}"))?;
 
     let mut moved = step(&[b"moved"]);
     moved.head = waits(50);
-    must("commit", store.commit(&RunId::new("early"), Revision(1), moved).await)?;
+    must("commit", store.runs.commit(&RunId::new("early"), Revision(1), moved).await)?;
     append(&store, &RunId::new("middle"), Revision(1)).await?;
     due_is(&store, START.plus_ms(49), "late").await?;
     due_is(&store, START.plus_ms(50), "late early").await
 }
 
-async fn due_is(store: &Arc<dyn Store>, at: Timestamp, wanted: &str) -> Checked {
-    let due = must("due", store.due(&nameless(), at, 10).await)?;
+async fn due_is(store: &Store, at: Timestamp, wanted: &str) -> Checked {
+    let due = must("due", store.runs.due(&nameless(), at, 10).await)?;
     let seen = due.iter().map(RunId::as_str).collect::<Vec<_>>().join(" ");
     expect(seen == wanted, || format!("at {} `{seen}` is due, not `{wanted}`", at.0))
 }
@@ -156,7 +156,7 @@ pub async fn only_runs_of_the_agents_are_due(Fixture { store, .. }: Fixture) -> 
     ];
     for (agents, limit, wanted) in cases {
         let agents: Vec<Arc<str>> = agents.iter().map(|agent| Arc::from(*agent)).collect();
-        let due = must("due", store.due(&agents, START.plus_ms(99), limit).await)?;
+        let due = must("due", store.runs.due(&agents, START.plus_ms(99), limit).await)?;
         let seen = due.iter().map(RunId::as_str).collect::<String>();
         expect(seen == wanted, || format!("of {agents:?} `{seen}` is due, not `{wanted}`"))?;
     }

@@ -14,7 +14,7 @@ use crate::{ManualClock, Store};
 /// temporary folder ([`Fixture::keeping`]).
 pub struct Fixture {
     /// The store.
-    pub store: Arc<dyn Store>,
+    pub store: Store,
     /// The clock of the store. Only the rule moves it.
     pub clock: Arc<ManualClock>,
     reopen: Option<Reopen>,
@@ -22,19 +22,19 @@ pub struct Fixture {
     _kept: Option<Box<dyn Any + Send + Sync>>,
 }
 
-type Reopen = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send>> + Send + Sync>;
+type Reopen = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Store> + Send>> + Send + Sync>;
 
 impl Fixture {
     /// A store that goes by this clock. Opening it again gives the same store.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> Self {
-        Self { store, clock, reopen: None, _kept: None }
+    pub fn new(store: impl Into<Store>, clock: Arc<ManualClock>) -> Self {
+        Self { store: store.into(), clock, reopen: None, _kept: None }
     }
 
     /// Opens what the store left behind, by the same clock, after every handle of it was dropped.
     pub fn reopening<F, O>(mut self, open: F) -> Self
     where
         F: Fn() -> O + Send + Sync + 'static,
-        O: Future<Output = Arc<dyn Store>> + Send + 'static,
+        O: Future<Output = Store> + Send + 'static,
     {
         self.reopen = Some(Box::new(move || Box::pin(open())));
         self

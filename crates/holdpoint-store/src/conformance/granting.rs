@@ -1,7 +1,5 @@
 //! Rules about grants.
 
-use std::sync::Arc;
-
 use holdpoint_core::{Revision, RunId, Timestamp, ToolName};
 
 use super::desk::closes;
@@ -22,8 +20,8 @@ fn granting(tenant: Option<&str>, grants: Vec<GrantOpening>) -> Transition {
 }
 
 /// A run of this name that makes these grants.
-async fn grant(store: &Arc<dyn Store>, run: &str, tenant: Option<&str>, grants: Vec<GrantOpening>) -> Checked {
-    must("commit", store.commit(&RunId::new(run), Revision(0), granting(tenant, grants)).await)?;
+async fn grant(store: &Store, run: &str, tenant: Option<&str>, grants: Vec<GrantOpening>) -> Checked {
+    must("commit", store.runs.commit(&RunId::new(run), Revision(0), granting(tenant, grants)).await)?;
     Ok(())
 }
 
@@ -31,31 +29,31 @@ fn names(rows: &[GrantRow]) -> Vec<&str> {
     rows.iter().map(|row| &*row.id).collect()
 }
 
-async fn expect_matched(store: &Arc<dyn Store>, (tenant, tool): (Option<&str>, &str), wanted: &[&str]) -> Checked {
-    let rows = must("grants", store.grants_for(tenant, &ToolName::new(tool)).await)?;
+async fn expect_matched(store: &Store, (tenant, tool): (Option<&str>, &str), wanted: &[&str]) -> Checked {
+    let rows = must("grants", store.grants.matching(tenant, &ToolName::new(tool)).await)?;
     expect(names(&rows) == wanted, || format!("{tenant:?} has {:?} for `{tool}`, not {wanted:?}", names(&rows)))
 }
 
 /// A grant is there as it was made once its transition is, and not when that was refused.
 pub async fn a_grant_is_made_with_its_transition(fixture: Fixture) -> Checked {
-    let store = Arc::clone(&fixture.store);
+    let store = fixture.store.clone();
     let until = fixture.clock.now().plus_ms(60_000);
     let grants = vec![opening("first", "pay", Some(until)), opening("second", "mail", None)];
     grant(&store, "run", Some("acme"), grants).await?;
-    let stale = store.commit(&RunId::new("run"), at(0), granting(None, vec![opening("stale", "pay", None)])).await;
+    let stale = store.runs.commit(&RunId::new("run"), at(0), granting(None, vec![opening("stale", "pay", None)])).await;
     expect(stale.is_err(), || "a stale commit was accepted".to_owned())?;
     let mut lost = granting(None, vec![opening("lost", "pay", None)]);
     lost.tasks = vec![closes(0, TaskGuard::Leased(Fence(7)))];
-    let lost = store.commit(&RunId::new("run"), at(1), lost).await;
+    let lost = store.runs.commit(&RunId::new("run"), at(1), lost).await;
     expect(lost.is_err(), || "a commit without its lease was accepted".to_owned())?;
     // A later transition of the same run may have grants too.
     let later = granting(Some("acme"), vec![opening("third", "pay", None)]);
-    must("commit", store.commit(&RunId::new("run"), at(1), later).await)?;
+    must("commit", store.runs.commit(&RunId::new("run"), at(1), later).await)?;
     drop(store);
 
     let fixture = fixture.reopened().await;
     let store = &fixture.store;
-    let rows = must("grants", store.grants(&GrantFilter::default()).await)?.grants;
+    let rows = must("grants", store.grants.list(&GrantFilter::default()).await)?.grants;
     let row = |id: &str, tool: &str, until| GrantRow {
         id: id.into(),
         tenant: Some("acme".into()),
@@ -93,13 +91,13 @@ pub async fn grants_match_tenant_tool_and_time(Fixture { store, clock, .. }: Fix
         (Some("acme"), "d", true),
         (Some("acme"), "d", false),
     ] {
-        let revoked = must("revoking", store.revoke_grant(tenant, id, "ana").await)?;
+        let revoked = must("revoking", store.grants.revoke(tenant, id, "ana").await)?;
         expect(revoked == wanted, || format!("revoking `{id}` of {tenant:?} gave {revoked}"))?;
     }
     expect_matched(&store, (Some("acme"), "pay"), &["a"]).await?;
     expect_matched(&store, (None, "pay"), &["f"]).await?;
     let filter = GrantFilter { tenant: Some("acme".into()), ..GrantFilter::default() };
-    let rows = must("grants", store.grants(&filter).await)?.grants;
+    let rows = must("grants", store.grants.list(&filter).await)?.grants;
     expect(names(&rows) == ["d", "c", "b", "a"], || format!("the grants are {rows:?}"))?;
     let wanted = Revoked { by: "ana".into(), at: clock.now() };
     expect(rows[0].revoked == Some(wanted), || format!("it was revoked by {:?}", rows[0].revoked))?;
@@ -111,7 +109,7 @@ pub async fn only_the_newest_grants_are_matched(Fixture { store, .. }: Fixture) 
     let all: Vec<GrantOpening> =
         (0..GRANTS_MATCHED_MAX + 3).map(|number| opening(&number.to_string(), "pay", None)).collect();
     grant(&store, "run", None, all).await?;
-    let rows = must("grants", store.grants_for(None, &ToolName::new("pay")).await)?;
+    let rows = must("grants", store.grants.matching(None, &ToolName::new("pay")).await)?;
     let newest: Vec<String> = (3..GRANTS_MATCHED_MAX + 3).rev().map(|number| number.to_string()).collect();
     expect(names(&rows) == newest, || format!("{} grants matched, or not the newest", rows.len()))
 }
@@ -140,7 +138,7 @@ pub async fn grants_are_listed_in_pages(Fixture { store, .. }: Fixture) -> Check
             };
             let mut seen: Vec<String> = Vec::new();
             loop {
-                let page = must("grants", store.grants(&filter).await)?;
+                let page = must("grants", store.grants.list(&filter).await)?;
                 expect(page.grants.len() <= limit, || format!("a page of {limit} has {:?}", page.grants))?;
                 seen.extend(page.grants.iter().map(|row| row.id.to_string()));
                 filter.cursor = page.next;
@@ -152,6 +150,6 @@ pub async fn grants_are_listed_in_pages(Fixture { store, .. }: Fixture) -> Check
         }
     }
     let foreign = GrantFilter { cursor: Some(Cursor::new("nobody's")), ..GrantFilter::default() };
-    let refused = store.grants(&foreign).await;
+    let refused = store.grants.list(&foreign).await;
     expect(matches!(refused, Err(StoreError::InvalidCursor)), || format!("a foreign cursor gave {refused:?}"))
 }

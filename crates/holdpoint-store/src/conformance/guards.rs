@@ -6,19 +6,19 @@ use super::desk::{Desk, LEASE_MS, agents_named, closes, expect_completion, expec
 use super::{Checked, Fixture, expect, must};
 use crate::LeaseState::Lost;
 use crate::{
-    ClaimRequest, CommitError, Fence, Hold, LeaseState, OwnerId, Release, TaskChange, TaskCompletion, TaskGuard,
+    ClaimRequest, CommitError, Fence, Hold, LeaseState, OwnerId, Release, Scope, TaskChange, TaskCompletion, TaskGuard,
     TaskHead, Transition,
 };
 
 /// Everything that a transition could have changed, as text.
 async fn everything(desk: &Desk, run: &RunId) -> Result<String, String> {
     let store = &desk.store;
-    let records = must("load", store.load(run, Revision(0)).await)?;
-    let head = must("head", store.head(run).await)?;
-    let audit = must("audit", store.audit(run).await)?;
-    let tasks = must("tasks", store.tasks(&crate::TaskFilter::default()).await)?.tasks;
-    let results = must("delivered", store.delivered(run).await)?;
-    let due = must("due", store.due(&agents_named(&["", "new"]), desk.now().plus_ms(99_999), 10).await)?;
+    let records = must("load", store.runs.load(&Scope::All, run, Revision(0)).await)?;
+    let head = must("head", store.runs.head(&Scope::All, run).await)?;
+    let audit = must("audit", store.audit.rows(&Scope::All, run).await)?;
+    let tasks = must("tasks", store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
+    let results = must("delivered", store.tasks.completed(run).await)?;
+    let due = must("due", store.runs.due(&agents_named(&["", "new"]), desk.now().plus_ms(99_999), 10).await)?;
     Ok(format!("{records:?}\n{head:?}\n{audit:?}\n{tasks:?}\n{results:?}\n{due:?}"))
 }
 
@@ -43,7 +43,7 @@ pub async fn a_lost_lease_undoes_the_whole_transition(Fixture { store, clock, ..
     let desk = Desk { store, clock };
     let run = desk.open("whole", vec![task(0, "mail"), task(1, "post"), task(2, "fax")]).await?;
     let old = desk.lease_one("mail").await?.lease;
-    must("release", desk.store.release(&old, Release::Retry { delay_ms: 0 }).await)?;
+    must("release", desk.store.tasks.release(&old, Release::Retry { delay_ms: 0 }).await)?;
     let current = desk.lease_one("mail").await?.lease;
     let before = everything(&desk, &run).await?;
     let mistakes = [
@@ -54,15 +54,15 @@ pub async fn a_lost_lease_undoes_the_whole_transition(Fixture { store, clock, ..
         TaskChange::Close { turn: Turn(2), index: CallIndex(0), guard: TaskGuard::Leased(current.fence) },
     ];
     for mistake in mistakes {
-        let made = desk.store.commit(&run, Revision(1), sweeping(&desk, [mistake.clone()])).await;
+        let made = desk.store.runs.commit(&run, Revision(1), sweeping(&desk, [mistake.clone()])).await;
         expect(matches!(made, Err(CommitError::LeaseLost)), || format!("{mistake:?} gave {made:?}"))?;
         let after = everything(&desk, &run).await?;
         expect(before == after, || format!("{mistake:?} changed\n{before}\nto\n{after}"))?;
     }
     let right = [closes(0, TaskGuard::Leased(current.fence)), closes(1, TaskGuard::Waiting)];
-    let made = desk.store.commit(&run, Revision(1), sweeping(&desk, right)).await;
+    let made = desk.store.runs.commit(&run, Revision(1), sweeping(&desk, right)).await;
     expect(matches!(made, Ok(Revision(3))), || format!("the right transition gave {made:?}"))?;
-    let tasks = must("tasks", desk.store.tasks(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
     let seen: Vec<u32> = tasks.iter().map(|task: &TaskHead| task.key.index.0).collect();
     expect(seen == [7, 8], || format!("the tasks {seen:?} are there, not 7 and 8"))
 }
@@ -75,18 +75,18 @@ pub async fn a_lost_lease_leaves_the_hold_alone(Fixture { store, clock, .. }: Fi
     let mut first = desk.step(Vec::new());
     first.head.status = Status::Running;
     first.hold = Some(by("driver"));
-    must("commit", desk.store.commit(&run, Revision(0), first).await)?;
+    must("commit", desk.store.runs.commit(&run, Revision(0), first).await)?;
     for hold in [Some(by("swept")), None] {
         let mut refused = sweeping(&desk, [closes(0, TaskGuard::Leased(Fence(1)))]);
         refused.head.agent = None;
         refused.hold = hold;
-        let made = desk.store.commit(&run, Revision(1), refused).await;
+        let made = desk.store.runs.commit(&run, Revision(1), refused).await;
         expect(matches!(made, Err(CommitError::LeaseLost)), || format!("closing nothing by a lease gave {made:?}"))?;
         let claim = ClaimRequest { hold: by("other"), agents: agents_named(&[""]), limit: 10 };
-        let claimed = must("claim", desk.store.claim(&claim).await)?;
+        let claimed = must("claim", desk.store.leases.claim(&claim).await)?;
         expect(claimed.is_empty(), || format!("{claimed:?} was claimed although it is held"))?;
         for (owner, wanted) in [("swept", Lost), ("driver", LeaseState::Held)] {
-            let state = must("renew", desk.store.renew(&run, &by(owner)).await)?;
+            let state = must("renew", desk.store.leases.renew(&run, &by(owner)).await)?;
             expect_state("renewing after a refused transition", state, wanted)?;
         }
     }
@@ -97,15 +97,16 @@ pub async fn a_lost_lease_leaves_the_hold_alone(Fixture { store, clock, .. }: Fi
 pub async fn a_lost_lease_creates_no_run(Fixture { store, clock, .. }: Fixture) -> Checked {
     let desk = Desk { store, clock };
     let run = RunId::new("never");
-    let made = desk.store.commit(&run, Revision(0), sweeping(&desk, [closes(0, TaskGuard::Leased(Fence(1)))])).await;
+    let made =
+        desk.store.runs.commit(&run, Revision(0), sweeping(&desk, [closes(0, TaskGuard::Leased(Fence(1)))])).await;
     expect(matches!(made, Err(CommitError::LeaseLost)), || format!("closing nothing by a lease gave {made:?}"))?;
-    let head = must("head", desk.store.head(&run).await)?;
+    let head = must("head", desk.store.runs.head(&Scope::All, &run).await)?;
     expect(head.is_none(), || format!("the run is there: {head:?}"))?;
-    let tasks = must("tasks", desk.store.tasks(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
     expect(tasks.is_empty(), || format!("tasks of no run are there: {tasks:?}"))?;
     let hold = Hold { owner: OwnerId::new("other"), lease_ms: LEASE_MS };
     let claim = ClaimRequest { hold, agents: agents_named(&["", "new"]), limit: 10 };
-    let claimed = must("claim", desk.store.claim(&claim).await)?;
+    let claimed = must("claim", desk.store.leases.claim(&claim).await)?;
     expect(claimed.is_empty(), || format!("{claimed:?} was claimed"))
 }
 
@@ -122,7 +123,7 @@ pub async fn a_stale_commit_leaves_the_queue_alone(Fixture { store, clock, .. }:
         (2, TaskGuard::Waiting),
     ];
     for (at, guard) in cases {
-        let made = desk.store.commit(&run, Revision(at), sweeping(&desk, [closes(0, guard)])).await;
+        let made = desk.store.runs.commit(&run, Revision(at), sweeping(&desk, [closes(0, guard)])).await;
         let holds = matches!(guard, TaskGuard::Any) || guard == TaskGuard::Leased(current.fence);
         let refused = match &made {
             Err(CommitError::Stale { current }) => *current == Revision(1),
@@ -147,7 +148,7 @@ pub async fn closing_asks_what_its_guard_says(Fixture { store, clock, .. }: Fixt
         desk.let_leases_lapse();
         let leased = desk.lease_one("leased").await?;
         let back = desk.lease_one("given-back").await?;
-        must("release", desk.store.release(&back.lease, Release::Retry { delay_ms: 60_000 }).await)?;
+        must("release", desk.store.tasks.release(&back.lease, Release::Retry { delay_ms: 60_000 }).await)?;
         let mut at = 1;
         for index in [0, 1, 2, 3, 9] {
             let made = desk.close(&run, at, closes(index, guard)).await;
@@ -164,7 +165,7 @@ pub async fn closing_asks_what_its_guard_says(Fixture { store, clock, .. }: Fixt
             };
             expect(right, || format!("closing call {index} with {guard:?} gave {made:?}"))?;
             at += u64::from(free);
-            let there = must("task", desk.store.task(&key(&run, index)).await)?;
+            let there = must("task", desk.store.tasks.find(&Scope::All, &key(&run, index)).await)?;
             expect(there.is_some() != free, || format!("after {guard:?} call {index} has the task {there:?}"))?;
         }
         if guard == TaskGuard::Any {
@@ -246,7 +247,7 @@ pub async fn a_heartbeat_or_a_result_beats_giving_back_a_lapsed_task(Fixture { s
         let fence = in_state(&desk, state, state).await?;
         let before = everything(&desk, &run).await?;
         let lease = crate::TaskLease { key: key(&run, 0), fence };
-        let released = must("release", desk.store.release(&lease, how).await)?;
+        let released = must("release", desk.store.tasks.release(&lease, how).await)?;
         expect_state(&format!("giving back as lapsed what is {state}"), released, Lost)?;
         let after = everything(&desk, &run).await?;
         expect(before == after, || format!("giving back what is {state} changed\n{before}\nto\n{after}"))?;
@@ -256,7 +257,7 @@ pub async fn a_heartbeat_or_a_result_beats_giving_back_a_lapsed_task(Fixture { s
     let lease = crate::TaskLease { key: key(&run, 0), fence };
     expect_state(
         "giving back a lapsed task",
-        must("release", desk.store.release(&lease, how).await)?,
+        must("release", desk.store.tasks.release(&lease, how).await)?,
         LeaseState::Held,
     )?;
     let again = desk.lease_one("lapsed").await?;
@@ -268,15 +269,15 @@ pub async fn a_task_opened_again_replaces_the_other(Fixture { store, clock, .. }
     let desk = Desk { store, clock };
     let run = desk.open("replaced", vec![task(0, "mail"), task(1, "mail")]).await?;
     let old = desk.lease_one("mail").await?;
-    must("deliver", desk.store.deliver(&old.lease, b"old".to_vec()).await)?;
+    must("deliver", desk.store.tasks.complete(&old.lease, b"old".to_vec()).await)?;
     must("opening again", desk.close(&run, 1, opens(task(0, "post"))).await)?;
-    let results = must("delivered", desk.store.delivered(&run).await)?;
+    let results = must("delivered", desk.store.tasks.completed(&run).await)?;
     expect(results.is_empty(), || format!("the result of the task before is there: {results:?}"))?;
     let now = desk.lease(&["mail", "post"], 10).await?;
     let mut seen: Vec<String> =
         now.iter().map(|leased| format!("{} {}", leased.task.tool, leased.lease.key.index)).collect();
     seen.sort_unstable();
     expect(seen == ["mail 1", "post 0"], || format!("{seen:?} were leased"))?;
-    let tasks = must("tasks", desk.store.tasks(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
     expect(tasks.len() == 2, || format!("{tasks:?} are listed"))
 }

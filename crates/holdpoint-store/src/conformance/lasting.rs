@@ -9,7 +9,8 @@ use super::desk::{Desk, LEASE_MS, expect_state, key, task};
 use super::{Checked, Fixture, START, at, expect, must, nameless};
 use crate::LeaseState::Held;
 use crate::{
-    ClaimRequest, DUE_LIMIT_MAX, HeadUpdate, Hold, LIST_LIMIT_MAX, OwnerId, RunFilter, Store, TaskFilter, Transition,
+    ClaimRequest, DUE_LIMIT_MAX, HeadUpdate, Hold, LIST_LIMIT_MAX, OwnerId, RunFilter, Scope, Store, TaskFilter,
+    Transition,
 };
 
 /// How many runs are many.
@@ -24,54 +25,54 @@ const WRITERS: usize = 16;
 pub async fn what_was_committed_is_there_after_reopening(fixture: Fixture) -> Checked {
     let (paused, held) = (RunId::new("paused"), RunId::new("held"));
     let (before, lease) = {
-        let desk = Desk { store: Arc::clone(&fixture.store), clock: Arc::clone(&fixture.clock) };
+        let desk = Desk { store: fixture.store.clone(), clock: Arc::clone(&fixture.clock) };
         let waiting = HeadUpdate { deadline: Some(START), ..HeadUpdate::new(Status::AwaitingToolResults) };
         desk.open_of("paused", waiting, vec![task(0, "mail"), task(1, "post"), task(2, "fax")]).await?;
         let hold = Some(Hold { owner: OwnerId::new("holder"), lease_ms: LEASE_MS });
         let running = Transition::new(vec![vec![7; 9_000], vec![8]], HeadUpdate::new(Status::Running), desk.now());
         let running = Transition { hold, audit: Some(b"who".to_vec()), ..running };
-        must("commit", desk.store.commit(&held, at(0), running).await)?;
+        must("commit", desk.store.runs.commit(&held, at(0), running).await)?;
         let lease = desk.lease_one("mail").await?.lease;
         let delivered = desk.lease_one("post").await?.lease;
         desk.deliver(&delivered, b"done").await?;
         (everything(&desk.store, &[&paused, &held]).await?, lease)
     };
     let fixture = fixture.reopened().await;
-    let desk = Desk { store: Arc::clone(&fixture.store), clock: Arc::clone(&fixture.clock) };
+    let desk = Desk { store: fixture.store.clone(), clock: Arc::clone(&fixture.clock) };
     let after = everything(&desk.store, &[&paused, &held]).await?;
     expect(before == after, || format!("before it was\n{before}\nafter opening again\n{after}"))?;
     let hold = Hold { owner: OwnerId::new("other"), lease_ms: LEASE_MS };
     let claim = ClaimRequest { hold, agents: nameless().into(), limit: 10 };
-    let claimed = must("claim", desk.store.claim(&claim).await)?;
+    let claimed = must("claim", desk.store.leases.claim(&claim).await)?;
     expect(claimed.is_empty(), || format!("{claimed:?} was claimed although it is held"))?;
     expect_state("a heartbeat of an earlier lease", desk.heartbeat(&lease).await?, Held)?;
     let next = desk.lease_one("fax").await?.lease;
-    must("release", desk.store.release(&lease, crate::Release::Unstarted).await)?;
+    must("release", desk.store.tasks.release(&lease, crate::Release::Unstarted).await)?;
     let again = desk.lease_one("mail").await?.lease;
     expect(again.fence > lease.fence, || {
         format!("after fence {} came {}, and {}", lease.fence, again.fence, next.fence)
     })?;
-    must("commit", desk.store.commit(&paused, at(1), desk.step(Vec::new())).await)?;
+    must("commit", desk.store.runs.commit(&paused, at(1), desk.step(Vec::new())).await)?;
     desk.let_leases_lapse();
-    let claimed = must("claim", desk.store.claim(&claim).await)?;
+    let claimed = must("claim", desk.store.leases.claim(&claim).await)?;
     expect(claimed == [held], || format!("{claimed:?} was claimed after the lease lapsed"))
 }
 
-async fn everything(store: &Arc<dyn Store>, runs: &[&RunId]) -> Result<String, String> {
+async fn everything(store: &Store, runs: &[&RunId]) -> Result<String, String> {
     let mut seen = Vec::new();
     for run in runs {
-        let records = must("load", store.load(run, Revision(0)).await)?;
+        let records = must("load", store.runs.load(&Scope::All, run, Revision(0)).await)?;
         let bodies: Vec<_> = records.iter().map(|record| &record.body).collect();
-        let audit = must("audit", store.audit(run).await)?;
+        let audit = must("audit", store.audit.rows(&Scope::All, run).await)?;
         let rows: Vec<_> = audit.iter().map(|row| &row.body).collect();
-        let head = must("head", store.head(run).await)?;
-        let results = must("delivered", store.delivered(run).await)?;
+        let head = must("head", store.runs.head(&Scope::All, run).await)?;
+        let results = must("delivered", store.tasks.completed(run).await)?;
         let contents: Vec<_> = results.iter().map(|result| &result.result).collect();
         seen.push(format!("{head:?} {records:?} {bodies:?} {audit:?} {rows:?} {results:?} {contents:?}"));
     }
-    let tasks = must("tasks", store.tasks(&TaskFilter::default()).await)?.tasks;
-    let listed = must("list", store.list(&RunFilter::default()).await)?.runs;
-    let due = must("due", store.due(&nameless(), START, 10).await)?;
+    let tasks = must("tasks", store.tasks.list(&TaskFilter::default()).await)?.tasks;
+    let listed = must("list", store.runs.list(&RunFilter::default()).await)?.runs;
+    let due = must("due", store.runs.due(&nameless(), START, 10).await)?;
     seen.push(format!("{tasks:?} {listed:?} {due:?}"));
     Ok(seen.join("\n"))
 }
@@ -82,7 +83,7 @@ pub async fn ten_thousand_runs_are_all_found(Fixture { store, .. }: Fixture) -> 
     let mut filter = RunFilter { limit: Some(LIST_LIMIT_MAX), ..RunFilter::default() };
     let mut listed = HashSet::new();
     loop {
-        let page = must("list", store.list(&filter).await)?;
+        let page = must("list", store.runs.list(&filter).await)?;
         for head in page.runs {
             expect(listed.insert(head.run.clone()), || format!("run {} is listed twice", head.run))?;
         }
@@ -92,7 +93,7 @@ pub async fn ten_thousand_runs_are_all_found(Fixture { store, .. }: Fixture) -> 
         }
     }
     expect(listed.len() == MANY, || format!("{} runs are listed, not {MANY}", listed.len()))?;
-    let due = must("due", store.due(&nameless(), Timestamp(i64::MAX), usize::MAX).await)?;
+    let due = must("due", store.runs.due(&nameless(), Timestamp(i64::MAX), usize::MAX).await)?;
     let earliest = (0..MANY).filter(|number| number % RUNNING_EVERY != 0).map(|number| RunId::new(number.to_string()));
     let wanted: Vec<RunId> = earliest.take(DUE_LIMIT_MAX).collect();
     expect(due == wanted, || format!("{} runs are due, and not the {} earliest", due.len(), wanted.len()))?;
@@ -100,7 +101,7 @@ pub async fn ten_thousand_runs_are_all_found(Fixture { store, .. }: Fixture) -> 
     let claim = ClaimRequest { hold, agents: nameless().into(), limit: 700 };
     let mut claimed = HashSet::new();
     loop {
-        let runs = must("claim", store.claim(&claim).await)?;
+        let runs = must("claim", store.leases.claim(&claim).await)?;
         if runs.is_empty() {
             break;
         }
@@ -112,10 +113,10 @@ pub async fn ten_thousand_runs_are_all_found(Fixture { store, .. }: Fixture) -> 
     expect(claimed.len() == running, || format!("{} runs were claimed, not {running}", claimed.len()))
 }
 
-async fn create_many(store: &Arc<dyn Store>) -> Checked {
+async fn create_many(store: &Store) -> Checked {
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
-            let store = Arc::clone(store);
+            let store = store.clone();
             tokio::spawn(async move {
                 for number in (writer..MANY).step_by(WRITERS) {
                     let head = if number % RUNNING_EVERY == 0 {
@@ -147,7 +148,7 @@ pub async fn lists_are_whole_while_runs_are_added(Fixture { store, .. }: Fixture
     for number in 0..THERE {
         super::create(&store, &RunId::new(number.to_string()), head(number)).await?;
     }
-    let adding = Arc::clone(&store);
+    let adding = store.clone();
     let writer = tokio::spawn(async move {
         for number in THERE..THERE + ADDED {
             super::create(&adding, &RunId::new(number.to_string()), head(number)).await?;
@@ -167,11 +168,11 @@ pub async fn lists_are_whole_while_runs_are_added(Fixture { store, .. }: Fixture
     must("the writer", writer.await)?
 }
 
-async fn list_of_acme(store: &Arc<dyn Store>) -> Result<HashSet<RunId>, String> {
+async fn list_of_acme(store: &Store) -> Result<HashSet<RunId>, String> {
     let mut filter = RunFilter { tenant: Some("acme".into()), limit: Some(7), ..RunFilter::default() };
     let mut seen = HashSet::new();
     loop {
-        let page = must("list", store.list(&filter).await)?;
+        let page = must("list", store.runs.list(&filter).await)?;
         for head in page.runs {
             expect(head.tenant.as_deref() == Some("acme"), || format!("{head:?} is listed for acme"))?;
             expect(seen.insert(head.run.clone()), || format!("run {} is listed twice", head.run))?;
@@ -191,7 +192,7 @@ pub async fn tasks_of_different_calls_are_kept_apart(Fixture { store, clock, .. 
     let second = desk.open("b", vec![task(0, "mail")]).await?;
     let closing = super::desk::closes(0, crate::TaskGuard::Any);
     must("closing", desk.close(&first, 1, closing).await)?;
-    let left = must("tasks", desk.store.tasks(&TaskFilter::default()).await)?.tasks;
+    let left = must("tasks", desk.store.tasks.list(&TaskFilter::default()).await)?.tasks;
     let seen: Vec<CallKey> = left.into_iter().map(|task| task.key).collect();
     let later = CallKey { turn: holdpoint_core::Turn(2), ..key(&first, 0) };
     let wanted = [key(&first, 1), later, key(&second, 0)];

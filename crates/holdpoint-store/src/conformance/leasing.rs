@@ -7,7 +7,9 @@ use holdpoint_core::{Attempt, CallKey, Repeat, RunId, Status, ToolName};
 
 use super::desk::{Desk, LEASE_MS, indexes, key, lease_of, task, wants};
 use super::{Checked, Fixture, expect, must};
-use crate::{HeadUpdate, LEASE_LIMIT_MAX, LEASE_MS_MAX, LeaseRequest, TaskFilter, TaskHead, TaskOpening, TaskState};
+use crate::{
+    HeadUpdate, LEASE_LIMIT_MAX, LEASE_MS_MAX, LeaseRequest, Scope, TaskFilter, TaskHead, TaskOpening, TaskState,
+};
 
 /// How many workers ask at once.
 const WORKERS: usize = 16;
@@ -48,7 +50,7 @@ pub async fn an_opened_task_is_leased_as_it_was_opened(Fixture { store, clock, .
     expect(waiting == wanted, || format!("the task is {waiting:?}, not {wanted:?}"))?;
     let since = desk.clock.advance_ms(5);
     let request = LeaseRequest { tools: vec![("support".into(), ToolName::new("mail"))], ..wants(&[], 1) };
-    let leased = must("lease", desk.store.lease(&request).await)?;
+    let leased = must("lease", desk.store.tasks.lease(&request).await)?;
     let [leased] = leased.as_slice() else { return Err(format!("{leased:?} was leased, not one task")) };
     expect(*leased.body == *opening.body, || "the body came back changed".to_owned())?;
     let state = TaskState::Leased {
@@ -91,7 +93,7 @@ pub async fn a_worker_gets_only_what_it_asked_for(Fixture { store, clock, .. }: 
         (ask(&[("", "post"), ("sales", "post")], None), vec!["1.1", "3.1", "4.1"]),
     ];
     for (request, wanted) in cases {
-        let leased = must("lease", desk.store.lease(&request).await)?;
+        let leased = must("lease", desk.store.tasks.lease(&request).await)?;
         let mut seen: Vec<_> = leased.iter().map(|task| (&task.lease.key.run, task.lease.key.index)).collect();
         seen.sort_unstable();
         let seen: Vec<String> = seen.into_iter().map(|(run, index)| format!("{run}.{index}")).collect();
@@ -121,7 +123,7 @@ pub async fn leases_are_never_more_or_longer_than_allowed(Fixture { store, clock
     let tasks = (0..).take(LEASE_LIMIT_MAX + 10).map(|index| task(index, "mail")).collect();
     let run = desk.open("many", tasks).await?;
     let request = LeaseRequest { lease_ms: u64::MAX, ..wants(&["mail"], usize::MAX) };
-    let leased = must("lease", desk.store.lease(&request).await)?;
+    let leased = must("lease", desk.store.tasks.lease(&request).await)?;
     expect(leased.len() == LEASE_LIMIT_MAX, || format!("{} tasks were leased at once", leased.len()))?;
     let longest = desk.now().plus_ms(LEASE_MS_MAX);
     for task in &leased {
@@ -130,11 +132,11 @@ pub async fn leases_are_never_more_or_longer_than_allowed(Fixture { store, clock
     }
     let Some(first) = leased.first() else { return Err("nothing was leased".to_owned()) };
     let forever = crate::Release::Retry { delay_ms: u64::MAX };
-    must("release", desk.store.release(&first.lease, forever).await)?;
+    must("release", desk.store.tasks.release(&first.lease, forever).await)?;
     desk.clock.advance_ms(LEASE_MS_MAX);
     let rest = desk.lease(&["mail"], usize::MAX).await?;
     expect(rest.len() == 10, || format!("{} tasks were left, not 10", rest.len()))?;
-    let there = must("task", desk.store.task(&key(&run, first.lease.key.index.0)).await)?;
+    let there = must("task", desk.store.tasks.find(&Scope::All, &key(&run, first.lease.key.index.0)).await)?;
     expect(there.is_some(), || "a task that waits for ever is gone".to_owned())
 }
 
@@ -161,7 +163,7 @@ pub async fn racing_workers_never_get_the_same_task(Fixture { store, clock, .. }
     let workers: Vec<_> = (0..WORKERS)
         .map(|_| {
             let (desk, barrier) =
-                (Desk { store: Arc::clone(&desk.store), clock: Arc::clone(&desk.clock) }, Arc::clone(&barrier));
+                (Desk { store: desk.store.clone(), clock: Arc::clone(&desk.clock) }, Arc::clone(&barrier));
             tokio::spawn(async move {
                 barrier.wait().await;
                 let mut got = Vec::new();
@@ -229,10 +231,10 @@ pub async fn tasks_are_listed_in_pages(Fixture { store, clock, .. }: Fixture) ->
     for (mut filter, wanted) in cases {
         let mut seen = Vec::new();
         loop {
-            let page = must("tasks", desk.store.tasks(&filter).await)?;
+            let page = must("tasks", desk.store.tasks.list(&filter).await)?;
             expect(page.tasks.len() <= 2, || format!("a page of 2 has {}", page.tasks.len()))?;
             for head in page.tasks {
-                let there = must("task", desk.store.task(&head.key).await)?;
+                let there = must("task", desk.store.tasks.find(&Scope::All, &head.key).await)?;
                 expect(there.as_ref() == Some(&head), || format!("{head:?} is listed, but the task is {there:?}"))?;
                 seen.push(head.key.index.0);
             }
@@ -245,10 +247,10 @@ pub async fn tasks_are_listed_in_pages(Fixture { store, clock, .. }: Fixture) ->
     }
     for text in ["", "nonsense", "-1", "99999999999999999999999999", "18446744073709551615"] {
         let filter = TaskFilter { cursor: Some(crate::Cursor::new(text)), ..TaskFilter::default() };
-        let listed = desk.store.tasks(&filter).await;
+        let listed = desk.store.tasks.list(&filter).await;
         let refused = matches!(listed, Err(crate::StoreError::InvalidCursor));
         expect(refused, || format!("the cursor `{text}` gave {listed:?}"))?;
     }
-    let missing = must("task", desk.store.task(&key(&RunId::new("00"), 7)).await)?;
+    let missing = must("task", desk.store.tasks.find(&Scope::All, &key(&RunId::new("00"), 7)).await)?;
     expect(missing.is_none(), || "a call without a task has one".to_owned())
 }

@@ -1,26 +1,24 @@
 //! Rules about throwing away what is over.
 
-use std::sync::Arc;
-
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::desk::{Desk, key, task};
 use super::{Checked, Fixture, START, expect, must};
-use crate::{HeadUpdate, PRUNE_LIMIT_MAX, PruneRequest, RunFilter, Store, StoreError, Transition};
+use crate::{HeadUpdate, PRUNE_LIMIT_MAX, PruneRequest, RunFilter, Scope, Store, StoreError, Transition};
 
 /// A request for all that is over.
 fn everything() -> PruneRequest {
     PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: usize::MAX }
 }
 
-async fn create(store: &Arc<dyn Store>, name: &str, head: HeadUpdate, at: Timestamp) -> Checked {
+async fn create(store: &Store, name: &str, head: HeadUpdate, at: Timestamp) -> Checked {
     let step = Transition { audit: Some(b"audit".to_vec()), ..Transition::new(vec![b"first".to_vec()], head, at) };
-    must("commit", store.commit(&RunId::new(name), Revision(0), step).await)?;
+    must("commit", store.runs.commit(&RunId::new(name), Revision(0), step).await)?;
     Ok(())
 }
 
-async fn prune(store: &Arc<dyn Store>, request: &PruneRequest) -> Result<Vec<String>, String> {
-    let runs = must("prune", store.prune(request).await)?;
+async fn prune(store: &Store, request: &PruneRequest) -> Result<Vec<String>, String> {
+    let runs = must("prune", store.runs.prune(request).await)?;
     let mut names: Vec<String> = runs.iter().map(ToString::to_string).collect();
     names.sort_unstable();
     Ok(names)
@@ -36,7 +34,7 @@ pub async fn only_runs_that_are_over_are_pruned(Fixture { store, .. }: Fixture) 
     wanted.sort_unstable();
     expect(pruned == wanted, || format!("{pruned:?} were pruned, not {wanted:?}"))?;
     for status in Status::ALL {
-        let head = must("head", store.head(&RunId::new(status.as_str())).await)?;
+        let head = must("head", store.runs.head(&Scope::All, &RunId::new(status.as_str())).await)?;
         let over = PruneRequest::may_remove(status);
         expect(head.is_none() == over, || format!("after pruning, the run that is `{}` is {head:?}", status.as_str()))?;
     }
@@ -54,7 +52,7 @@ pub async fn pruning_is_by_age_and_tenant(Fixture { store, .. }: Fixture) -> Che
     }
     // Made first and moved last: its age counts from the last move.
     let moved = Transition::new(vec![b"moved".to_vec()], HeadUpdate::new(Status::Failed), START.plus_ms(50));
-    must("commit", store.commit(&RunId::new("6"), Revision(1), moved).await)?;
+    must("commit", store.runs.commit(&RunId::new("6"), Revision(1), moved).await)?;
     let request = |ms, tenant: Option<&str>, limit| PruneRequest {
         before: START.plus_ms(ms),
         tenant: tenant.map(Into::into),
@@ -94,7 +92,7 @@ pub async fn a_pruned_run_leaves_nothing_behind(Fixture { store, clock, .. }: Fi
     let pruned = prune(&desk.store, &everything()).await?;
     expect(pruned == ["gone"], || format!("{pruned:?} were pruned"))?;
 
-    let loaded = desk.store.load(&run, Revision(0)).await;
+    let loaded = desk.store.runs.load(&Scope::All, &run, Revision(0)).await;
     expect(matches!(loaded, Err(StoreError::NotFound { .. })), || format!("loading it gave {loaded:?}"))?;
     expect_nothing_of(&desk, &run).await?;
     let state = desk.heartbeat(&lease).await?;
@@ -102,36 +100,36 @@ pub async fn a_pruned_run_leaves_nothing_behind(Fixture { store, clock, .. }: Fi
 
     create(&desk.store, "gone", HeadUpdate::new(Status::Running), START.plus_ms(7)).await?;
     expect_nothing_but_one_record(&desk, &run).await?;
-    let audit = must("audit", desk.store.audit(&RunId::new("stays")).await)?;
+    let audit = must("audit", desk.store.audit.rows(&Scope::All, &RunId::new("stays")).await)?;
     expect(audit.len() == 1, || format!("the audit log of another run is {audit:?}"))
 }
 
 async fn expect_nothing_of(desk: &Desk, run: &RunId) -> Checked {
     let store = &desk.store;
-    let audit = must("audit", store.audit(run).await)?;
+    let audit = must("audit", store.audit.rows(&Scope::All, run).await)?;
     expect(audit.is_empty(), || format!("its audit log is {audit:?}"))?;
-    let due = must("due", store.due(&super::nameless(), Timestamp(i64::MAX), 10).await)?;
+    let due = must("due", store.runs.due(&super::nameless(), Timestamp(i64::MAX), 10).await)?;
     expect(due.is_empty(), || format!("{due:?} is due"))?;
-    let listed = must("list", store.list(&RunFilter::default()).await)?.runs;
+    let listed = must("list", store.runs.list(&RunFilter::default()).await)?.runs;
     expect(listed.iter().all(|head| head.run != *run), || format!("{listed:?} is listed"))?;
-    let tasks = must("tasks", store.tasks(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
     expect(tasks.is_empty(), || format!("{tasks:?} are there"))?;
-    let results = must("delivered", store.delivered(run).await)?;
+    let results = must("delivered", store.tasks.completed(run).await)?;
     expect(results.is_empty(), || format!("{results:?} wait to be taken"))?;
     desk.expect_none("fax", "after its run was removed").await?;
     desk.let_leases_lapse();
     let lapsed = desk.lapsed(&[""], 10).await?;
     expect(lapsed.is_empty(), || format!("{lapsed:?} lapsed"))?;
-    let there = must("task", store.task(&key(run, 0)).await)?;
+    let there = must("task", store.tasks.find(&Scope::All, &key(run, 0)).await)?;
     expect(there.is_none(), || format!("{there:?} is there"))
 }
 
 async fn expect_nothing_but_one_record(desk: &Desk, run: &RunId) -> Checked {
-    let records = must("load", desk.store.load(run, Revision(0)).await)?;
+    let records = must("load", desk.store.runs.load(&Scope::All, run, Revision(0)).await)?;
     expect(records.len() == 1, || format!("used again, it has {records:?}"))?;
-    let audit = must("audit", desk.store.audit(run).await)?;
+    let audit = must("audit", desk.store.audit.rows(&Scope::All, run).await)?;
     expect(audit.len() == 1, || format!("used again, its audit log is {audit:?}"))?;
-    let head = must("head", desk.store.head(run).await)?;
+    let head = must("head", desk.store.runs.head(&Scope::All, run).await)?;
     let anew = head.as_ref().is_some_and(|head| head.created_at == START.plus_ms(7) && head.deadline.is_none());
     expect(anew, || format!("used again, its head is {head:?}"))
 }
@@ -140,8 +138,8 @@ async fn expect_nothing_but_one_record(desk: &Desk, run: &RunId) -> Checked {
 pub async fn nobody_waits_for_a_pruned_run(Fixture { store, .. }: Fixture) -> Checked {
     create(&store, "over", HeadUpdate::new(Status::Finished), START).await?;
     let run = RunId::new("over");
-    let (waiting, watched) = (Arc::clone(&store), run.clone());
-    let waiter = tokio::spawn(async move { waiting.changed(&watched, Revision(1)).await });
+    let (waiting, watched) = (store.clone(), run.clone());
+    let waiter = tokio::spawn(async move { waiting.runs.changed(&watched, Revision(1)).await });
     tokio::task::yield_now().await;
     prune(&store, &everything()).await?;
     let waited = must("waiting", tokio::time::timeout(super::PATIENCE, waiter).await)?;

@@ -1,11 +1,9 @@
 //! Rules about reading one run, and about the clock.
 
-use std::sync::Arc;
-
 use holdpoint_core::{ContinuationId, PauseNumber, Revision, RunId, Status, Timestamp};
 
 use super::{Checked, Fixture, START, create, expect, must, step, step_at};
-use crate::{Head, HeadUpdate, Record, StoreError, Transition};
+use crate::{Head, HeadUpdate, Record, Scope, StoreError, Transition};
 
 /// Every byte comes back, in order, numbered from 1: also empty records and large ones.
 pub async fn records_come_back_as_they_went_in(Fixture { store, .. }: Fixture) -> Checked {
@@ -13,9 +11,9 @@ pub async fn records_come_back_as_they_went_in(Fixture { store, .. }: Fixture) -
     let every_byte: Vec<u8> = (0..=255).collect();
     let large: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
     let bodies: [&[u8]; 5] = [b"", &every_byte, &[0; 127], &[255; 128], &large];
-    must("commit", store.commit(&run, Revision(0), step(&bodies[..2])).await)?;
-    must("commit", store.commit(&run, Revision(2), step(&bodies[2..])).await)?;
-    let records = must("load", store.load(&run, Revision(0)).await)?;
+    must("commit", store.runs.commit(&run, Revision(0), step(&bodies[..2])).await)?;
+    must("commit", store.runs.commit(&run, Revision(2), step(&bodies[2..])).await)?;
+    let records = must("load", store.runs.load(&Scope::All, &run, Revision(0)).await)?;
     expect(records.len() == bodies.len(), || format!("{} records came back of {}", records.len(), bodies.len()))?;
     for ((record, body), seq) in records.iter().zip(bodies).zip(1..) {
         expect(record.seq == Revision(seq), || format!("record {seq} is numbered {}", record.seq))?;
@@ -30,9 +28,9 @@ pub async fn records_keep_their_moments(Fixture { store, .. }: Fixture) -> Check
     let moments = [START.0, START.0 + 1, START.0 - 5_000_000, 0, START.0 + 86_400_000_000];
     for (at, moment) in moments.into_iter().enumerate() {
         let transition = step_at(&[b"x", b"y"], Timestamp(moment));
-        must("commit", store.commit(&run, Revision(2 * at as u64), transition).await)?;
+        must("commit", store.runs.commit(&run, Revision(2 * at as u64), transition).await)?;
     }
-    let records = must("load", store.load(&run, Revision(0)).await)?;
+    let records = must("load", store.runs.load(&Scope::All, &run, Revision(0)).await)?;
     let seen: Vec<i64> = records.iter().map(|record| record.at.0).collect();
     let wanted: Vec<i64> = moments.into_iter().flat_map(|moment| [moment, moment]).collect();
     expect(seen == wanted, || format!("moments {wanted:?} came back as {seen:?}"))
@@ -41,9 +39,9 @@ pub async fn records_keep_their_moments(Fixture { store, .. }: Fixture) -> Check
 /// A load gives what is after the revision that the reader has, and nothing when there is no more.
 pub async fn loading_goes_on_after_what_is_known(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("tail");
-    must("commit", store.commit(&run, Revision(0), step(&[b"1", b"2", b"3", b"4"])).await)?;
+    must("commit", store.runs.commit(&run, Revision(0), step(&[b"1", b"2", b"3", b"4"])).await)?;
     for (after, wanted) in [(0, vec![1, 2, 3, 4]), (1, vec![2, 3, 4]), (3, vec![4]), (4, vec![]), (9, vec![])] {
-        let records = must("load", store.load(&run, Revision(after)).await)?;
+        let records = must("load", store.runs.load(&Scope::All, &run, Revision(after)).await)?;
         let seen: Vec<u64> = records.iter().map(|record| record.seq.0).collect();
         expect(seen == wanted, || format!("after {after} came {seen:?}, not {wanted:?}"))?;
         let right = |record: &Record| *record.body == *record.seq.0.to_string().as_bytes();
@@ -57,12 +55,12 @@ pub async fn an_unknown_run_is_not_found(Fixture { store, .. }: Fixture) -> Chec
     create(&store, &RunId::new("known"), HeadUpdate::new(Status::Running)).await?;
     for name in ["unknown", "Known", "know", "known "] {
         let run = RunId::new(name);
-        let head = must("head", store.head(&run).await)?;
+        let head = must("head", store.runs.head(&Scope::All, &run).await)?;
         expect(head.is_none(), || format!("`{name}` has a head"))?;
-        let loaded = store.load(&run, Revision(0)).await;
+        let loaded = store.runs.load(&Scope::All, &run, Revision(0)).await;
         let missing = matches!(&loaded, Err(StoreError::NotFound { run: named }) if *named == run);
         expect(missing, || format!("loading `{name}` gave {loaded:?}"))?;
-        let changed = store.changed(&run, Revision(0)).await;
+        let changed = store.runs.changed(&run, Revision(0)).await;
         let missing = matches!(&changed, Err(StoreError::NotFound { run: named }) if *named == run);
         expect(missing, || format!("waiting for `{name}` gave {changed:?}"))?;
     }
@@ -90,7 +88,7 @@ pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture)
     for (done, update) in updates.into_iter().enumerate() {
         let (at, moment) = (done as u64, START.plus_ms(done as u64));
         let transition = Transition::new(vec![vec![1]], update.clone(), moment);
-        must("commit", store.commit(&run, Revision(at), transition).await)?;
+        must("commit", store.runs.commit(&run, Revision(at), transition).await)?;
         let wanted = Head {
             run: run.clone(),
             revision: Revision(at + 1),
@@ -104,7 +102,7 @@ pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture)
             created_at: START,
             updated_at: moment,
         };
-        let seen = must("head", store.head(&run).await)?;
+        let seen = must("head", store.runs.head(&Scope::All, &run).await)?;
         expect(seen.as_ref() == Some(&wanted), || format!("the head is {seen:?}, not {wanted:?}"))?;
     }
     Ok(())
@@ -112,11 +110,11 @@ pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture)
 
 /// The clock never goes backwards, for whoever asks.
 pub async fn the_clock_never_goes_back(Fixture { store, .. }: Fixture) -> Checked {
-    let other = Arc::clone(&store);
-    let mut latest = store.now();
-    let asked_elsewhere = must("asking", tokio::spawn(async move { other.now() }).await)?;
+    let other = store.clone();
+    let mut latest = store.runs.now();
+    let asked_elsewhere = must("asking", tokio::spawn(async move { other.runs.now() }).await)?;
     for _ in 0..1_000 {
-        let now = store.now();
+        let now = store.runs.now();
         expect(now >= latest, || format!("the clock went from {} to {}", latest.0, now.0))?;
         latest = now;
     }
@@ -131,10 +129,10 @@ pub async fn a_tail_starts_at_any_record(Fixture { store, .. }: Fixture) -> Chec
         let from = bodies.len();
         bodies.extend((from..from + records).map(|number| format!("{number} ").repeat(bytes).into_bytes()));
         let transition = Transition::new(bodies[from..].to_vec(), HeadUpdate::new(Status::Running), START);
-        must("commit", store.commit(&run, Revision(from as u64), transition).await)?;
+        must("commit", store.runs.commit(&run, Revision(from as u64), transition).await)?;
     }
     for after in 0..=bodies.len() {
-        let records = must("load", store.load(&run, Revision(after as u64)).await)?;
+        let records = must("load", store.runs.load(&Scope::All, &run, Revision(after as u64)).await)?;
         let right = records.len() == bodies.len() - after
             && records.iter().zip(after..).all(|(record, number)| {
                 record.seq == Revision(number as u64 + 1)
@@ -155,19 +153,19 @@ pub async fn audit_rows_come_back_in_order(Fixture { store, .. }: Fixture) -> Ch
             let text = row.map(|row| format!("{run} {row}").into_bytes());
             let moment = START.plus_ms(done as u64);
             let transition = Transition { audit: text, ..step_at(&[b"x", b"y"], moment) };
-            must("commit", store.commit(run, Revision(2 * done as u64), transition).await)?;
+            must("commit", store.runs.commit(run, Revision(2 * done as u64), transition).await)?;
         }
     }
     for run in [&run, &other] {
-        let seen = must("audit", store.audit(run).await)?;
+        let seen = must("audit", store.audit.rows(&Scope::All, run).await)?;
         let seen: Vec<_> = seen.iter().map(|row| (row.revision.0, row.at, row.body.to_vec())).collect();
         let wanted = [(2, 0, "first"), (6, 2, "third"), (8, 3, "")];
         let wanted =
             wanted.map(|(revision, ms, text)| (revision, START.plus_ms(ms), format!("{run} {text}").into_bytes()));
         expect(seen == wanted, || format!("the audit log of `{run}` has {} rows, or wrong ones", seen.len()))?;
     }
-    let records = must("load", store.load(&run, Revision(0)).await)?;
+    let records = must("load", store.runs.load(&Scope::All, &run, Revision(0)).await)?;
     expect(records.len() == 8, || format!("beside audit rows there are {} records, not 8", records.len()))?;
-    let nobody = must("audit", store.audit(&RunId::new("nobody")).await)?;
+    let nobody = must("audit", store.audit.rows(&Scope::All, &RunId::new("nobody")).await)?;
     expect(nobody.is_empty(), || format!("a run that is not there has the audit log {nobody:?}"))
 }

@@ -4,7 +4,7 @@ use holdpoint_core::{Attempt, Revision, RunId, Status};
 
 use super::desk::{Desk, closes, expect_completion, key, task};
 use super::{Checked, Fixture, expect, must};
-use crate::{CommitError, Fence, HeadUpdate, Release, TaskCompletion, TaskGuard, TaskLease, TaskState};
+use crate::{CommitError, Fence, HeadUpdate, Release, Scope, TaskCompletion, TaskGuard, TaskLease, TaskState};
 
 /// A result stays with its task, with who had it since when, until the run takes it; the first delivered comes first.
 pub async fn results_wait_in_the_order_of_their_arrival(Fixture { store, clock, .. }: Fixture) -> Checked {
@@ -18,7 +18,7 @@ pub async fn results_wait_in_the_order_of_their_arrival(Fixture { store, clock, 
         let state = desk.deliver(lease, format!("result {index}").as_bytes()).await?;
         expect_completion("delivering", state, TaskCompletion::Stored)?;
     }
-    let results = must("delivered", desk.store.delivered(&run).await)?;
+    let results = must("delivered", desk.store.tasks.completed(&run).await)?;
     let seen: Vec<u32> = results.iter().map(|result| result.task.key.index.0).collect();
     expect(seen == [2, 0], || format!("the results are of {seen:?}, not 2 and 0"))?;
     for result in &results {
@@ -32,7 +32,7 @@ pub async fn results_wait_in_the_order_of_their_arrival(Fixture { store, clock, 
         let there = desk.task(&result.task.key).await?;
         expect(there == result.task, || format!("the result is of {:?}, but the task is {there:?}", result.task))?;
     }
-    let nobody = must("delivered", desk.store.delivered(&RunId::new("nobody")).await)?;
+    let nobody = must("delivered", desk.store.tasks.completed(&RunId::new("nobody")).await)?;
     expect(nobody.is_empty(), || format!("a run that is not there has {nobody:?}"))
 }
 
@@ -45,7 +45,7 @@ pub async fn delivering_twice_is_delivering_once(Fixture { store, clock, .. }: F
     let before = desk.task(&lease.key).await?;
     desk.clock.advance_ms(10);
     expect_completion("delivering again", desk.deliver(&lease, b"second").await?, TaskCompletion::Present)?;
-    let results = must("delivered", desk.store.delivered(&run).await)?;
+    let results = must("delivered", desk.store.tasks.completed(&run).await)?;
     let first = results.len() == 1 && results.iter().all(|result| *result.result == *b"first");
     expect(first, || format!("after two deliveries there are {} results", results.len()))?;
     let after = desk.task(&lease.key).await?;
@@ -59,7 +59,7 @@ pub async fn a_task_with_a_result_is_not_leased_again(Fixture { store, clock, ..
     let lease = desk.lease_one("mail").await?.lease;
     desk.deliver(&lease, b"done").await?;
     for how in [Release::Unstarted, Release::Retry { delay_ms: 0 }] {
-        must("release", desk.store.release(&lease, how).await)?;
+        must("release", desk.store.tasks.release(&lease, how).await)?;
         desk.expect_none("mail", "with a result").await?;
     }
     desk.let_leases_lapse();
@@ -87,7 +87,7 @@ pub async fn arrivals_are_of_paused_runs(Fixture { store, clock, .. }: Fixture) 
     for (name, agent) in [("confirming", "sales"), ("running", ""), ("waiting", "")] {
         let tools = vec![(agent.into(), holdpoint_core::ToolName::new(name))];
         let request = crate::LeaseRequest { tools, ..super::desk::wants(&[], 2) };
-        for leased in must("lease", desk.store.lease(&request).await)? {
+        for leased in must("lease", desk.store.tasks.lease(&request).await)? {
             desk.deliver(&leased.lease, b"done").await?;
         }
     }
@@ -98,7 +98,7 @@ pub async fn arrivals_are_of_paused_runs(Fixture { store, clock, .. }: Fixture) 
     expect(limited.len() == 1, || format!("a limit of 1 gives {limited:?}"))?;
     expect_arrivals(&desk, &["", "sales"], 0, &[]).await?;
     let running = RunId::new("running");
-    must("pausing", desk.store.commit(&running, Revision(1), desk.step(Vec::new())).await)?;
+    must("pausing", desk.store.runs.commit(&running, Revision(1), desk.step(Vec::new())).await)?;
     expect_arrivals(&desk, &[""], 10, &["running", "waiting"]).await
 }
 
@@ -122,9 +122,9 @@ pub async fn closing_takes_the_result_away(Fixture { store, clock, .. }: Fixture
     }
     let closed = desk.close(&run, 1, closes(0, TaskGuard::Delivered(lease.fence))).await;
     expect(matches!(closed, Ok(Revision(2))), || format!("closing by the lease of the result gave {closed:?}"))?;
-    let gone = must("task", desk.store.task(&key(&run, 0)).await)?;
+    let gone = must("task", desk.store.tasks.find(&Scope::All, &key(&run, 0)).await)?;
     expect(gone.is_none(), || format!("a closed task is there: {gone:?}"))?;
-    let results = must("delivered", desk.store.delivered(&run).await)?;
+    let results = must("delivered", desk.store.tasks.completed(&run).await)?;
     let left: Vec<u32> = results.iter().map(|result| result.task.key.index.0).collect();
     expect(left == [1], || format!("the results of {left:?} are left, not that of 1"))?;
     expect_arrivals(&desk, &[""], 10, &["taken"]).await?;

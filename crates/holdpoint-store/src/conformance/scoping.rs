@@ -26,23 +26,23 @@ async fn make(desk: &Desk, name: &str, tenant: Option<&str>) -> Checked {
         questions: vec![QuestionChange::Open(Box::new(question))],
         ..Transition::new(vec![b"first".to_vec()], head, desk.now())
     };
-    must("commit", desk.store.commit(&RunId::new(name), Revision(0), step).await)?;
+    must("commit", desk.store.runs.commit(&RunId::new(name), Revision(0), step).await)?;
     Ok(())
 }
 
 /// What of a run somebody sees: head, records, audit log, task, question, grant.
-async fn seen(store: &dyn Store, scope: &Scope, run: &RunId) -> Result<[bool; 6], String> {
-    let loaded = match store.load_in(scope, run, Revision(0)).await {
+async fn seen(store: &Store, scope: &Scope, run: &RunId) -> Result<[bool; 6], String> {
+    let loaded = match store.runs.load(scope, run, Revision(0)).await {
         Err(StoreError::NotFound { .. }) => false,
         loaded => !must("load", loaded)?.is_empty(),
     };
     Ok([
-        must("head", store.head_in(scope, run).await)?.is_some(),
+        must("head", store.runs.head(scope, run).await)?.is_some(),
         loaded,
-        !must("audit", store.audit_in(scope, run).await)?.is_empty(),
-        must("task", store.task_in(scope, &key(run, 0)).await)?.is_some(),
-        must("question", store.question(scope, &key(run, 1)).await)?.is_some(),
-        must("grant", store.grant(scope, run.as_str()).await)?.is_some(),
+        !must("audit", store.audit.rows(scope, run).await)?.is_empty(),
+        must("task", store.tasks.find(scope, &key(run, 0)).await)?.is_some(),
+        must("question", store.approvals.find(scope, &key(run, 1)).await)?.is_some(),
+        must("grant", store.grants.find(scope, run.as_str()).await)?.is_some(),
     ])
 }
 
@@ -58,10 +58,10 @@ pub async fn what_is_outside_a_scope_is_not_there(Fixture { store, clock, .. }: 
     for scope in scopes.into_iter().chain([Scope::All]) {
         for (name, tenant) in runs {
             let wanted = [scope.covers(tenant); 6];
-            let seen = seen(&*desk.store, &scope, &RunId::new(name)).await?;
+            let seen = seen(&desk.store, &scope, &RunId::new(name)).await?;
             expect(seen == wanted, || format!("{scope:?} sees {seen:?} of `{name}`, not {wanted:?}"))?;
         }
-        let unknown = seen(&*desk.store, &scope, &RunId::new("unknown")).await?;
+        let unknown = seen(&desk.store, &scope, &RunId::new("unknown")).await?;
         expect(unknown == [false; 6], || format!("{scope:?} sees {unknown:?} of what is not there"))?;
     }
     Ok(())

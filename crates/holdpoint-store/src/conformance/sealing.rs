@@ -1,19 +1,19 @@
 //! Rules about seals, and about what is left of runs that were pruned.
 
-use std::sync::Arc;
-
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::chains::{audited, head_of, write};
 use super::{Checked, Fixture, START, at, expect, must};
-use crate::{Clock, DUE_LIMIT_MAX, PruneRequest, Seal, SealedRun, Store, Tombstone, Trace, first_link, seal_link};
+use crate::{
+    Clock, DUE_LIMIT_MAX, PruneRequest, Scope, Seal, SealedRun, Store, Tombstone, Trace, first_link, seal_link,
+};
 
-async fn seal(store: &Arc<dyn Store>, tenant: Option<&str>) -> Result<Option<Seal>, String> {
-    must("seal", store.seal(tenant).await)
+async fn seal(store: &Store, tenant: Option<&str>) -> Result<Option<Seal>, String> {
+    must("seal", store.audit.seal(tenant).await)
 }
 
 /// A seal that must come now, with these runs, after that one.
-async fn expect_seal(store: &Arc<dyn Store>, before: Option<&Seal>, runs: &[SealedRun]) -> Result<Seal, String> {
+async fn expect_seal(store: &Store, before: Option<&Seal>, runs: &[SealedRun]) -> Result<Seal, String> {
     let sealed = seal(store, Some("acme")).await?.ok_or("nothing was sealed")?;
     expect(sealed.runs == runs, || format!("{:?} were sealed, not {runs:?}", sealed.runs))?;
     let number = before.map_or(0, |before| before.number) + 1;
@@ -31,7 +31,7 @@ pub async fn seals_chain_what_moved(Fixture { store, clock, .. }: Fixture) -> Ch
     write(&store, "a", Some("acme"), &["1", "2"]).await?;
     write(&store, "foreign", Some("other"), &["1"]).await?;
     write(&store, "nobody's", None, &["1"]).await?;
-    must("commit", store.commit(&RunId::new("silent"), at(0), audited(Some("acme"), None, START)).await)?;
+    must("commit", store.runs.commit(&RunId::new("silent"), at(0), audited(Some("acme"), None, START)).await)?;
     clock.advance_ms(5);
     let acme = |run, rows: &[&str]| head_of(run, Some("acme"), rows);
     let first = expect_seal(&store, None, &[acme("a", &["1", "2"]), acme("b", &["1"])]).await?;
@@ -39,8 +39,8 @@ pub async fn seals_chain_what_moved(Fixture { store, clock, .. }: Fixture) -> Ch
     expect(seal(&store, Some("acme")).await?.is_none(), || "what did not move was sealed again".to_owned())?;
 
     let step = audited(Some("acme"), Some("2"), START.plus_ms(1));
-    must("commit", store.commit(&RunId::new("b"), at(1), step).await)?;
-    must("commit", store.commit(&RunId::new("a"), at(2), audited(Some("acme"), None, START)).await)?;
+    must("commit", store.runs.commit(&RunId::new("b"), at(1), step).await)?;
+    must("commit", store.runs.commit(&RunId::new("a"), at(2), audited(Some("acme"), None, START)).await)?;
     let second = expect_seal(&store, Some(&first), &[acme("b", &["1", "2"])]).await?;
     let none = seal(&store, None).await?.ok_or("runs without a tenant were not sealed")?;
     expect(none.number == 1 && none.runs == [head_of("nobody's", None, &["1"])], || format!("{none:?} was sealed"))?;
@@ -54,7 +54,7 @@ pub async fn seals_chain_what_moved(Fixture { store, clock, .. }: Fixture) -> Ch
         (Some("other"), 0, 10, vec![]),
     ];
     for (tenant, after, limit, wanted) in cases {
-        let seals = must("seals", store.seals(tenant, after, limit).await)?;
+        let seals = must("seals", store.audit.seals(tenant, after, limit).await)?;
         expect(seals.iter().eq(wanted.iter().copied()), || format!("{tenant:?} after {after} has {seals:?}"))?;
     }
     Ok(())
@@ -64,7 +64,7 @@ pub async fn seals_chain_what_moved(Fixture { store, clock, .. }: Fixture) -> Ch
 /// since, or have nothing to seal, are not.
 pub async fn what_is_to_be_sealed_is_named(Fixture { store, clock, .. }: Fixture) -> Checked {
     let named = async |wanted: &[(Option<&str>, Option<Timestamp>)]| {
-        let unsealed = must("unsealed", store.unsealed().await)?;
+        let unsealed = must("unsealed", store.audit.unsealed().await)?;
         let seen: Vec<_> = unsealed.iter().map(|moved| (moved.tenant.as_deref(), moved.sealed_at)).collect();
         expect(seen == wanted, || format!("to be sealed are {seen:?}, not {wanted:?}"))
     };
@@ -73,18 +73,18 @@ pub async fn what_is_to_be_sealed_is_named(Fixture { store, clock, .. }: Fixture
     write(&store, "2", Some(""), &["1"]).await?;
     write(&store, "3", None, &["1"]).await?;
     write(&store, "4", Some("b"), &["1"]).await?;
-    must("commit", store.commit(&RunId::new("silent"), at(0), audited(Some("c"), None, START)).await)?;
+    must("commit", store.runs.commit(&RunId::new("silent"), at(0), audited(Some("c"), None, START)).await)?;
     named(&[(None, None), (Some(""), None), (Some("b"), None)]).await?;
     let first = seal(&store, Some("b")).await?.ok_or("nothing was sealed")?;
     seal(&store, None).await?;
     named(&[(Some(""), None)]).await?;
     clock.advance_ms(5);
     let step = audited(Some("b"), Some("2"), START.plus_ms(1));
-    must("commit", store.commit(&RunId::new("4"), at(1), step).await)?;
+    must("commit", store.runs.commit(&RunId::new("4"), at(1), step).await)?;
     named(&[(Some(""), None), (Some("b"), Some(first.at))]).await?;
     let second = seal(&store, Some("b")).await?.ok_or("nothing was sealed")?;
     let step = audited(Some("b"), Some("2"), START.plus_ms(1));
-    must("commit", store.commit(&RunId::new("1"), at(1), step).await)?;
+    must("commit", store.runs.commit(&RunId::new("1"), at(1), step).await)?;
     named(&[(Some(""), None), (Some("b"), Some(second.at))]).await
 }
 
@@ -105,7 +105,7 @@ pub async fn many_runs_take_many_seals(Fixture { store, .. }: Fixture) -> Checke
     named.sort_unstable();
     named.dedup();
     expect(named.len() == runs, || format!("{} runs were sealed of {runs}", named.len()))?;
-    let seals = must("seals", store.seals(None, 0, usize::MAX).await)?;
+    let seals = must("seals", store.audit.seals(None, 0, usize::MAX).await)?;
     let right = seals.len() == 2 && seals[1].link == relink(&seals[1], Some(&seals[0]));
     expect(right, || "the seals do not follow each other".to_owned())
 }
@@ -118,7 +118,7 @@ fn relink(seal: &Seal, before: Option<&Seal>) -> crate::Link {
 /// Those who seal and write at the same time make one chain of seals, and nothing is sealed twice or forgotten.
 pub async fn racing_seals_follow_each_other(Fixture { store, .. }: Fixture) -> Checked {
     let writer = |number: usize| {
-        let store = Arc::clone(&store);
+        let store = store.clone();
         tokio::spawn(async move {
             for run in 0..10 {
                 write(&store, &format!("run-{number}-{run}"), Some("acme"), &["1", "2", "3"]).await?;
@@ -127,7 +127,7 @@ pub async fn racing_seals_follow_each_other(Fixture { store, .. }: Fixture) -> C
         })
     };
     let sealer = || {
-        let store = Arc::clone(&store);
+        let store = store.clone();
         tokio::spawn(async move {
             for _ in 0..20 {
                 seal(&store, Some("acme")).await?;
@@ -140,7 +140,7 @@ pub async fn racing_seals_follow_each_other(Fixture { store, .. }: Fixture) -> C
         must("a task", task.await)??;
     }
     while seal(&store, Some("acme")).await?.is_some() {}
-    let seals = must("seals", store.seals(Some("acme"), 0, usize::MAX).await)?;
+    let seals = must("seals", store.audit.seals(Some("acme"), 0, usize::MAX).await)?;
     let mut before = None;
     for (number, seal) in (1..).zip(&seals) {
         let right = seal.number == number && seal.link == relink(seal, before) && !seal.runs.is_empty();
@@ -153,17 +153,17 @@ pub async fn racing_seals_follow_each_other(Fixture { store, .. }: Fixture) -> C
     super::chains::expect_whole(&store, (40, 120, seals.len() as u64)).await
 }
 
-async fn finish(store: &Arc<dyn Store>, run: &str, tenant: Option<&str>, rows: &[&str]) -> Checked {
+async fn finish(store: &Store, run: &str, tenant: Option<&str>, rows: &[&str]) -> Checked {
     write(store, run, tenant, rows).await?;
     let mut over = audited(tenant, None, START);
     over.head.status = Status::Finished;
-    must("commit", store.commit(&RunId::new(run), at(rows.len() as u64), over).await)?;
+    must("commit", store.runs.commit(&RunId::new(run), at(rows.len() as u64), over).await)?;
     Ok(())
 }
 
-async fn prune(store: &Arc<dyn Store>) -> Checked {
+async fn prune(store: &Store) -> Checked {
     let request = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 100 };
-    must("prune", store.prune(&request).await)?;
+    must("prune", store.runs.prune(&request).await)?;
     Ok(())
 }
 
@@ -174,7 +174,7 @@ pub async fn a_pruned_run_leaves_a_tombstone(Fixture { store, clock, .. }: Fixtu
     finish(&store, "a", Some("acme"), &["1"]).await?;
     finish(&store, "c", None, &["1"]).await?;
     finish(&store, "silent", None, &[]).await?;
-    must("seal", store.seal(Some("acme")).await)?;
+    must("seal", store.audit.seal(Some("acme")).await)?;
     let gone_at = clock.advance_ms(7);
     prune(&store).await?;
     let stone = |run: SealedRun, tenant: Option<&str>, seal| Tombstone {
@@ -196,16 +196,16 @@ pub async fn a_pruned_run_leaves_a_tombstone(Fixture { store, clock, .. }: Fixtu
         (Some("other"), None, 10, vec![]),
     ];
     for (tenant, after, limit, wanted) in cases {
-        let stones = must("tombstones", store.tombstones(tenant, after.map(RunId::new).as_ref(), limit).await)?;
+        let stones = must("tombstones", store.audit.tombstones(tenant, after.map(RunId::new).as_ref(), limit).await)?;
         expect(stones.iter().eq(wanted.iter().copied()), || format!("{tenant:?} after {after:?} has {stones:?}"))?;
     }
 
     finish(&store, "b", Some("acme"), &["anew"]).await?;
-    let rows = must("audit", store.audit(&RunId::new("b")).await)?;
+    let rows = must("audit", store.audit.rows(&Scope::All, &RunId::new("b")).await)?;
     let anew = head_of("b", Some("acme"), &["anew"]);
     expect(rows.len() == 1 && rows[0].link == anew.link, || format!("used again, its audit log is {rows:?}"))?;
     prune(&store).await?;
-    let stones = must("tombstones", store.tombstones(Some("acme"), Some(&RunId::new("a")), 1).await)?;
+    let stones = must("tombstones", store.audit.tombstones(Some("acme"), Some(&RunId::new("a")), 1).await)?;
     let both = [b, stone(anew, Some("acme"), 0)];
     let is_there = both.iter().all(|wanted| stones.contains(wanted));
     expect(stones.len() == 2 && is_there, || format!("after it went twice there are {stones:?}"))
@@ -219,8 +219,8 @@ pub async fn traces_tell_what_became_of_sealed_runs(Fixture { store, .. }: Fixtu
     write(&store, "foreign", Some("other"), &["1"]).await?;
     let asked = |run: &str, revision| SealedRun { revision: Revision(revision), ..head_of(run, None, &[]) };
     let asked = [asked("there", 2), asked("gone", 1), asked("there", 1), asked("there", 9), asked("foreign", 1)];
-    let traces = must("traces", store.traces(Some("acme"), &asked).await)?;
-    must("seal", store.seal(Some("acme")).await)?;
+    let traces = must("traces", store.audit.traces(Some("acme"), &asked).await)?;
+    must("seal", store.audit.seal(Some("acme")).await)?;
     let seen: Vec<_> = traces.iter().map(|trace| (trace.is_there, trace.link, trace.tombstones.len())).collect();
     let link = |rows: &[&str]| Some(head_of("there", Some("acme"), rows).link);
     let wanted =
@@ -228,7 +228,7 @@ pub async fn traces_tell_what_became_of_sealed_runs(Fixture { store, .. }: Fixtu
     expect(seen == wanted, || format!("the traces are {seen:?}, not {wanted:?}"))?;
     let sealed = |traces: &[Trace]| traces.iter().map(|trace| (trace.sealed.0, trace.seal)).collect::<Vec<_>>();
     expect(sealed(&traces) == [(0, 0); 5], || format!("before it was sealed they are {traces:?}"))?;
-    let traces = must("traces", store.traces(Some("acme"), &asked).await)?;
+    let traces = must("traces", store.audit.traces(Some("acme"), &asked).await)?;
     let wanted = [(2, 1), (0, 0), (2, 1), (2, 1), (0, 0)];
     expect(sealed(&traces) == wanted, || format!("after it was sealed they are {traces:?}"))
 }
@@ -236,7 +236,7 @@ pub async fn traces_tell_what_became_of_sealed_runs(Fixture { store, .. }: Fixtu
 /// Every tenant with a run, a seal or a tombstone is named once, in order.
 pub async fn tenants_are_named(Fixture { store, .. }: Fixture) -> Checked {
     let named = async |wanted: &[Option<&str>]| {
-        let tenants = must("tenants", store.tenants().await)?;
+        let tenants = must("tenants", store.audit.tenants().await)?;
         let seen: Vec<Option<&str>> = tenants.iter().map(Option::as_deref).collect();
         expect(seen == wanted, || format!("the tenants are {seen:?}, not {wanted:?}"))
     };

@@ -1,7 +1,5 @@
 //! Rules about waiting for a run to move.
 
-use std::sync::Arc;
-
 use holdpoint_core::{Revision, RunId, Status};
 use tokio::time::timeout;
 
@@ -14,7 +12,7 @@ pub async fn waiting_for_the_past_is_over_at_once(Fixture { store, .. }: Fixture
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     append(&store, &run, Revision(1)).await?;
     for after in [0, 1] {
-        let waited = must("waiting", timeout(PATIENCE, store.changed(&run, Revision(after))).await)?;
+        let waited = must("waiting", timeout(PATIENCE, store.runs.changed(&run, Revision(after))).await)?;
         let revision = must("changed", waited)?;
         expect(revision == Revision(2), || format!("waiting after {after} gave {revision}, not 2"))?;
     }
@@ -27,8 +25,8 @@ pub async fn waiting_ends_at_the_next_commit(Fixture { store, .. }: Fixture) -> 
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     create(&store, &other, HeadUpdate::new(Status::Running)).await?;
     for seen in 1..20 {
-        let (waiting, watched) = (Arc::clone(&store), run.clone());
-        let waiter = tokio::spawn(async move { waiting.changed(&watched, Revision(seen)).await });
+        let (waiting, watched) = (store.clone(), run.clone());
+        let waiter = tokio::spawn(async move { waiting.runs.changed(&watched, Revision(seen)).await });
         if seen % 2 == 0 {
             tokio::task::yield_now().await;
         }
@@ -48,8 +46,8 @@ pub async fn everybody_who_waits_is_woken(Fixture { store, .. }: Fixture) -> Che
     create(&store, &run, HeadUpdate::new(Status::Running)).await?;
     let waiters: Vec<_> = (0..20)
         .map(|_| {
-            let (waiting, watched) = (Arc::clone(&store), run.clone());
-            tokio::spawn(async move { waiting.changed(&watched, Revision(1)).await })
+            let (waiting, watched) = (store.clone(), run.clone());
+            tokio::spawn(async move { waiting.runs.changed(&watched, Revision(1)).await })
         })
         .collect();
     tokio::task::yield_now().await;

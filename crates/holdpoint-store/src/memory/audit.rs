@@ -55,10 +55,6 @@ impl Table {
         &self.owners.get(entry.first_owner).tenant
     }
 
-    pub(super) fn audit(&self, run: &RunId) -> Vec<AuditRow> {
-        self.runs.find(run).map(|(_, entry)| self.audit_of(entry)).unwrap_or_default()
-    }
-
     pub(super) fn audit_in(&self, scope: &Scope, run: &RunId) -> Vec<AuditRow> {
         let found = self.runs.find(run).map(|(_, entry)| entry);
         let seen = found.filter(|entry| scope.covers(self.audit_tenant(entry).as_deref()));

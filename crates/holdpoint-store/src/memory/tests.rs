@@ -128,7 +128,7 @@ async fn debug_shows_no_record() {
     let transition = running(vec![b"sentinel".to_vec()]);
     let shown_before = format!("{transition:?}");
     store.commit(&run, Revision(0), transition).await.unwrap();
-    let records = store.load(&run, Revision(0)).await.unwrap();
+    let records = store.load(&Scope::All, &run, Revision(0)).await.unwrap();
     // A body that is shown as numbers is as bad as one that is shown as text.
     for shown in [shown_before, format!("{records:?}"), format!("{store:?}")] {
         assert!(!shown.contains("sentinel") && !shown.contains("115, 101"), "{shown}");
@@ -195,7 +195,7 @@ async fn pruning_makes_room_again() {
         pruned += runs.len();
     }
     assert_eq!((pruned, store.runs()), (5_000, 1));
-    assert!(store.tasks(&TaskFilter::default()).await.unwrap().tasks.is_empty());
+    assert!(TaskQueue::list(&store, &TaskFilter::default()).await.unwrap().tasks.is_empty());
     // What is left of the indexes is the share of the only run: a block of pointers and a few places.
     let left = store.bytes_held(&run_id(0)).unwrap();
     assert!(left < alone + 1_000, "{left} bytes are held, {alone} at first");
@@ -211,10 +211,10 @@ async fn lists_go_on_after_what_was_listed_is_pruned() {
         store.commit(&run_id(number), Revision(0), step).await.unwrap();
     }
     let mut filter = RunFilter { limit: Some(50), ..RunFilter::default() };
-    filter.cursor = store.list(&filter).await.unwrap().next;
+    filter.cursor = RunLog::list(&store, &filter).await.unwrap().next;
     let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: usize::MAX };
     assert_eq!(store.prune(&all).await.unwrap().len(), 100);
-    let page = store.list(&filter).await.unwrap();
+    let page = RunLog::list(&store, &filter).await.unwrap();
     let wanted: Vec<RunId> = (0..150).rev().filter(|number| number % 2 == 1).map(run_id).take(50).collect();
     assert_eq!(page.runs.iter().map(|head| head.run.clone()).collect::<Vec<_>>(), wanted);
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use holdpoint_codec::{audit, decode_event, encode_event, encode_grant, new_run};
 use holdpoint_core::{Conductor, Event, Rejection, Revision, Run, RunId, Status};
-use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, StoreError, Transition};
+use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, Scope, StoreError, Transition};
 
 use super::{Driver, Interrupted};
 use crate::Error;
@@ -78,7 +78,7 @@ impl Driver {
         let mut unsure = false;
         let sent = self.lease.sending();
         loop {
-            let tried = self.parts.store.commit(self.run_id(), self.conductor.durable(), self.transition()).await;
+            let tried = self.parts.store.runs.commit(self.run_id(), self.conductor.durable(), self.transition()).await;
             let error = match tried {
                 Ok(_) => {
                     if self.holds_after() {
@@ -111,7 +111,7 @@ impl Driver {
 
     /// Whether the log has the events of the outbox next, and whether they are its last.
     async fn found_written(&self) -> Result<Option<Written>, StoreError> {
-        let records = self.parts.store.load(self.run_id(), self.conductor.durable()).await?;
+        let records = self.parts.store.runs.load(&Scope::All, self.run_id(), self.conductor.durable()).await?;
         let ours = self.conductor.outbox();
         let same = records.iter().zip(ours).all(|(record, event)| *record.body == *encode_event(event));
         Ok(match records.len().cmp(&ours.len()) {
@@ -125,7 +125,7 @@ impl Driver {
     fn transition(&self) -> Transition {
         let run = self.conductor.run();
         let events = self.conductor.outbox();
-        let at = self.parts.store.now();
+        let at = self.parts.store.runs.now();
         Transition {
             records: events.iter().map(encode_event).collect(),
             head: head(run),
@@ -193,7 +193,7 @@ pub(crate) async fn load_run(parts: &Parts, id: &RunId) -> Result<Run, Error> {
 }
 
 async fn load_events(parts: &Parts, id: &RunId) -> Result<Vec<Event>, Error> {
-    let records = parts.store.load(id, Revision(0)).await?;
+    let records = parts.store.runs.load(&Scope::All, id, Revision(0)).await?;
     let events = records.iter().map(|record| decode_event(&record.body));
     Ok(events.collect::<Result<_, _>>()?)
 }

@@ -27,7 +27,7 @@ fn past_call(call: EarlierCall) -> PastCall {
 
 /// What people said about calls of a tool. One that cannot be read gives nobody a right.
 pub(crate) async fn grants_for(parts: &Parts, run: &Run, tool: &ToolName) -> Result<Vec<Arc<Grant>>, Error> {
-    let rows = parts.store.grants_for(run.actor().tenant.as_deref(), tool).await?;
+    let rows = parts.store.grants.matching(run.actor().tenant.as_deref(), tool).await?;
     let grants = rows.iter().filter_map(|row| match decode_grant(&row.body) {
         Ok(grant) => Some(Arc::new(grant)),
         Err(error) => {

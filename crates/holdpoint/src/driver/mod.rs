@@ -139,7 +139,7 @@ impl Driver {
 
     /// Tells the run what happened. Returns whether anything came of it.
     pub(crate) fn feed(&mut self, input: Input) -> Result<bool, Rejection> {
-        let now = self.parts.store.now();
+        let now = self.parts.store.runs.now();
         self.conductor.feed(input, now).map(|count| count > 0)
     }
 

@@ -22,7 +22,7 @@ impl Driver {
         let durable = self.conductor.durable();
         async move {
             tokio::time::sleep(WATCH_AFTER.min(parts.lease / RENEWALS_PER_LEASE)).await;
-            let mut moved = pin!(parts.store.changed(&run, durable));
+            let mut moved = pin!(parts.store.runs.changed(&run, durable));
             let mut watching = true;
             loop {
                 tokio::select! {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const BATCH: usize = 1_000;
 
 pub(super) struct OverlongLeases {
-    store: Arc<dyn Store>,
+    store: Store,
     clock: Arc<dyn LeaseClock>,
     agents: Vec<Arc<str>>,
     every: Duration,
@@ -24,13 +24,8 @@ pub(super) struct OverlongLeases {
 }
 
 impl OverlongLeases {
-    pub(super) fn new(
-        store: &Arc<dyn Store>,
-        clock: &Arc<dyn LeaseClock>,
-        agents: Vec<Arc<str>>,
-        every: Duration,
-    ) -> Self {
-        Self { store: Arc::clone(store), clock: Arc::clone(clock), agents, every, seen: HashMap::new() }
+    pub(super) fn new(store: &Store, clock: &Arc<dyn LeaseClock>, agents: Vec<Arc<str>>, every: Duration) -> Self {
+        Self { store: store.clone(), clock: Arc::clone(clock), agents, every, seen: HashMap::new() }
     }
 
     pub(super) async fn watch(mut self, shutdown: &CancellationToken) {
@@ -46,13 +41,13 @@ impl OverlongLeases {
     }
 
     async fn look(&mut self) -> Result<(), StoreError> {
-        let found = self.store.overlong_leases(&self.agents, BATCH).await?;
+        let found = self.store.leases.overlong(&self.agents, BATCH).await?;
         let now_us = self.clock.read().boot_us;
         self.seen.retain(|lease, _| found.contains(lease));
         for lease in found {
             let since_us = *self.seen.entry(lease.clone()).or_insert(now_us);
             let seen_us = u64::try_from(now_us.saturating_sub(since_us)).unwrap_or(0);
-            if seen_us >= lease.lease_ms.saturating_mul(1_000) && self.store.end_lease(&lease).await? {
+            if seen_us >= lease.lease_ms.saturating_mul(1_000) && self.store.leases.end(&lease).await? {
                 tracing::warn!(target: "holdpoint", of = ?lease.of, "lease ended: the store's clock was set back and its holder is gone");
                 self.seen.remove(&lease);
             }

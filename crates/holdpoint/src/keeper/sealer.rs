@@ -1,6 +1,5 @@
 //! Seals the audit logs of tenants whose runs moved, every so often.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use holdpoint_store::{Store, StoreError, Unsealed};
@@ -10,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 const SEALS_MAX: usize = 100;
 
 pub(super) struct Sealer {
-    store: Arc<dyn Store>,
+    store: Store,
     every: Duration,
 }
 
@@ -24,7 +23,7 @@ enum Which {
 }
 
 impl Sealer {
-    pub(super) fn new(store: Arc<dyn Store>, every: Duration) -> Self {
+    pub(super) fn new(store: Store, every: Duration) -> Self {
         Self { store, every }
     }
 
@@ -54,7 +53,7 @@ impl Sealer {
     }
 
     async fn round(&self, which: Which, shutdown: &CancellationToken) -> Result<(), StoreError> {
-        for moved in self.store.unsealed().await? {
+        for moved in self.store.audit.unsealed().await? {
             let is_due = match which {
                 Which::Due => self.is_due(&moved),
                 Which::All => true,
@@ -68,13 +67,13 @@ impl Sealer {
 
     /// Half of the time, not all of it: whoever sealed last would otherwise be a moment too early every other time.
     fn is_due(&self, moved: &Unsealed) -> bool {
-        let young = |at| u128::from(self.store.now().ms_since(at)) < self.every.as_millis() / 2;
+        let young = |at| u128::from(self.store.runs.now().ms_since(at)) < self.every.as_millis() / 2;
         !moved.sealed_at.is_some_and(young)
     }
 
     async fn seal(&self, moved: &Unsealed, shutdown: &CancellationToken) -> Result<(), StoreError> {
         for _ in 0..SEALS_MAX {
-            if shutdown.is_cancelled() || self.store.seal(moved.tenant.as_deref()).await?.is_none() {
+            if shutdown.is_cancelled() || self.store.audit.seal(moved.tenant.as_deref()).await?.is_none() {
                 break;
             }
         }

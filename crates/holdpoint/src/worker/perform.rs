@@ -156,7 +156,7 @@ impl Assignment<'_> {
             id: &task.tool_call_id,
             tool: &task.executed_name,
             arguments: &task.arguments,
-            at: self.runner.store().now(),
+            at: self.runner.store().runs.now(),
         };
         keys.verify(task.receipt.as_deref(), &claim)?;
         // The tool is told the call of the task, and derives its idempotency key from it.
@@ -291,7 +291,7 @@ impl Assignment<'_> {
 
     fn time_left(&self) -> Option<Duration> {
         let deadline = self.leased.task.deadline?;
-        let left_us = deadline.0.saturating_sub(self.runner.store().now().0);
+        let left_us = deadline.0.saturating_sub(self.runner.store().runs.now().0);
         Some(Duration::from_micros(u64::try_from(left_us).unwrap_or(0)))
     }
 

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 const POLL: Duration = Duration::from_millis(20);
 
 struct World {
-    store: Arc<dyn Store>,
+    store: Store,
     model: ScriptedModel,
     counter: Counter,
 }
@@ -25,12 +25,12 @@ struct World {
 impl World {
     fn new(calls: &[(&str, &str, &str)]) -> Self {
         let model = ScriptedModel::new(vec![ScriptedReply::calls(calls), ScriptedReply::text("done")]);
-        Self { store: Arc::new(MemoryStore::new()), model, counter: Counter::default() }
+        Self { store: Store::from(MemoryStore::new()), model, counter: Counter::default() }
     }
 
     fn builder(&self) -> AgentBuilder {
         let model = Arc::new(self.model.clone());
-        Agent::builder().name("agent").shared_model(model).policy(by_name()).store(Arc::clone(&self.store))
+        Agent::builder().name("agent").shared_model(model).policy(by_name()).store(self.store.clone())
     }
 
     fn tool(&self, name: &str, schema: Value) -> MadeTool {

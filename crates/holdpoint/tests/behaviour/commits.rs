@@ -2,16 +2,14 @@
 
 use crate::common;
 
-use std::sync::Arc;
-
 use common::{Counter, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::store::{FaultyStore, MemoryStore};
 use holdpoint::{Agent, Status};
 
 async fn commits(script: Vec<ScriptedReply>) -> (u64, Status) {
-    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
-    let builder = Agent::builder().model(ScriptedModel::new(script)).policy(by_name()).store(store.clone());
+    let store = FaultyStore::new(MemoryStore::new());
+    let builder = Agent::builder().model(ScriptedModel::new(script)).policy(by_name()).store(store.store());
     let agent = builder.tool(echo("work", &Counter::default())).build().unwrap();
     let result = agent.chat("go").await.unwrap();
     (store.commits(), result.status())

@@ -10,7 +10,7 @@ use holdpoint::store::{FaultPoint, FaultyStore, MemoryStore, Store};
 use holdpoint::{Agent, Code, Decisions, Failpoint, Repeat, RunId, RunRequest, Status, ToolResult};
 
 struct World {
-    store: Arc<dyn Store>,
+    store: Store,
     model: ScriptedModel,
     counter: Counter,
     repeat: Repeat,
@@ -22,12 +22,12 @@ impl World {
         let done = || ScriptedReply::text("done");
         let script = vec![ScriptedReply::call("p", "pay", r#"{"amount": 5}"#), done(), done(), done()];
         let model = ScriptedModel::new(script);
-        Self { store: Arc::new(MemoryStore::new()), model, counter: Counter::default(), repeat }
+        Self { store: Store::from(MemoryStore::new()), model, counter: Counter::default(), repeat }
     }
 
     fn process(&self) -> Agent {
         let builder = Agent::builder().shared_model(Arc::new(self.model.clone())).policy(by_name());
-        builder.tool(echo("pay", &self.counter).repeat(self.repeat)).store(Arc::clone(&self.store)).build().unwrap()
+        builder.tool(echo("pay", &self.counter).repeat(self.repeat)).store(self.store.clone()).build().unwrap()
     }
 
     /// Dies at the failpoint, then another process takes over.
@@ -99,9 +99,9 @@ async fn whatever_commit_fails_the_run_can_be_taken_up_and_nothing_runs_twice() 
     for point in [FaultPoint::Before, FaultPoint::After] {
         for nth in 1..=5 {
             let mut world = World::new(Repeat::Never);
-            let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+            let faulty = FaultyStore::new(world.store.clone());
             faulty.fail_commit(nth, point);
-            let inner = std::mem::replace(&mut world.store, faulty);
+            let inner = std::mem::replace(&mut world.store, faulty.store());
             let id = RunId::new("run-1");
             let first = world.process().chat(RunRequest::new("pay").with_run_id(id.clone())).await;
             world.store = inner;
@@ -123,12 +123,12 @@ async fn whatever_commit_fails_the_run_can_be_taken_up_and_nothing_runs_twice() 
 #[tokio::test]
 async fn a_run_costs_four_commits_with_a_call_and_two_without() {
     let world = World::new(Repeat::Never);
-    let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-    let world = World { store: Arc::clone(&faulty) as Arc<dyn Store>, ..world };
+    let faulty = FaultyStore::new(world.store.clone());
+    let world = World { store: faulty.store(), ..world };
     world.process().chat("pay").await.unwrap();
     assert_eq!(faulty.commits(), 4);
     let script = ScriptedModel::new(vec![ScriptedReply::text("hi")]);
-    let agent = Agent::builder().model(script).store(faulty.clone()).build().unwrap();
+    let agent = Agent::builder().model(script).store(faulty.store()).build().unwrap();
     agent.chat("hello").await.unwrap();
     assert_eq!(faulty.commits(), 6);
 }

@@ -210,9 +210,9 @@ async fn a_hook_may_answer_in_the_tools_place() {
 
 #[tokio::test]
 async fn a_tool_that_is_gone_when_its_call_is_approved_is_not_found() {
-    let store: Arc<dyn holdpoint::store::Store> = Arc::new(holdpoint::store::MemoryStore::new());
+    let store = holdpoint::store::Store::from(holdpoint::store::MemoryStore::new());
     let (builder, model) = asking(&[("a", "ask_pay", "{}")]);
-    let agent = builder.tool(echo("ask_pay", &Counter::default())).store(Arc::clone(&store)).build().unwrap();
+    let agent = builder.tool(echo("ask_pay", &Counter::default())).store(store.clone()).build().unwrap();
     let paused = agent.chat("go").await.unwrap();
     let without = holdpoint::Agent::builder().model(model).policy(common::by_name()).store(store).build().unwrap();
     let done = without.resume(&paused, [("a", true)]).await.unwrap();

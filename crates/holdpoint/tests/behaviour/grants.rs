@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::{Counter, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::store::{GrantFilter, MemoryStore, Store};
+use holdpoint::store::{GrantFilter, MemoryStore, Scope, Store};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{
     Actor, Agent, AgentBuilder, Code, Decision, Decisions, RememberRequest, RunRequest, RunResult, Status,
@@ -29,14 +29,14 @@ fn of_tenant(id: &str, tenant: &str) -> Actor {
 
 /// One store, and agents whose model asks for `refund` again and again.
 struct World {
-    store: Arc<dyn Store>,
+    store: Store,
     counter: Counter,
     terms: Terms,
 }
 
 impl World {
     fn new(terms: Terms) -> Self {
-        Self { store: Arc::new(MemoryStore::new()), counter: Counter::default(), terms }
+        Self { store: Store::from(MemoryStore::new()), counter: Counter::default(), terms }
     }
 
     fn builder(&self, arguments: &str) -> AgentBuilder {
@@ -47,7 +47,7 @@ impl World {
             text if text.contains("forbidden") => Decision::deny("never"),
             _ => Decision::Confirm(Ground::reason("money leaves"), terms.clone()),
         });
-        Agent::builder().model(model).policy(policy).store(Arc::clone(&self.store))
+        Agent::builder().model(model).policy(policy).store(self.store.clone())
     }
 
     fn agent(&self, arguments: &str) -> Agent {
@@ -187,7 +187,7 @@ async fn grants_are_listed_and_taken_back_and_the_run_remembers_who_did_it() {
     let listed = runner.grants(&GrantFilter::default()).await.unwrap().grants;
     let grant = &listed[0].grant;
     assert_eq!((listed.len(), grant.actor.id.as_deref(), grant.tool.as_str()), (1, Some("ana"), "refund"));
-    let now = world.store.now();
+    let now = world.store.runs.now();
     assert!(listed[0].is_valid(now) && !listed[0].is_valid(now.plus_ms(2 * HOUR_MS)));
 
     assert!(runner.revoke_grant(None, &grant.id, &person("eve", &[])).await.unwrap());
@@ -198,7 +198,7 @@ async fn grants_are_listed_and_taken_back_and_the_run_remembers_who_did_it() {
     let events = runner.events(given.run_id(), holdpoint_core::Revision(0)).await.unwrap();
     let last = events.last().unwrap();
     assert_eq!((&last["event"], &last["actor"]["id"]), (&json!("grant_revoked"), &json!("eve")));
-    let audit = world.store.audit(given.run_id()).await.unwrap();
+    let audit = world.store.audit.rows(&Scope::All, given.run_id()).await.unwrap();
     let told: Vec<Value> = audit.iter().map(|row| serde_json::from_slice(&row.body).unwrap()).collect();
     let entries = told.iter().flat_map(|row| row["entries"].as_array().unwrap());
     let about: Vec<&str> = entries

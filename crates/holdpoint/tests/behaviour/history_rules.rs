@@ -2,12 +2,10 @@
 
 use crate::common;
 
-use std::sync::Arc;
-
 use common::{Counter, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Policy, Rules, RulesFile};
-use holdpoint::store::{MemoryStore, Store};
+use holdpoint::store::{MemoryStore, Scope, Store};
 use holdpoint::{Agent, AgentBuilder, Decisions, Outcome, RunResult, Status};
 use holdpoint_core::Progress;
 use serde_json::{Value, json};
@@ -121,13 +119,13 @@ async fn what_a_tried_policy_would_decide_and_which_policy_decided_is_in_the_aud
     );
     let rules = RulesFile::load(folder.path().join("new.toml")).unwrap();
     let version = Policy::version(&rules).unwrap();
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let counter = Counter::default();
     let replies = vec![refund("a", "{}"), ScriptedReply::text("done")];
-    let agent = agent(rules, replies, &counter).store(Arc::clone(&store)).build().unwrap();
+    let agent = agent(rules, replies, &counter).store(store.clone()).build().unwrap();
     let done = agent.chat("go").await.unwrap();
     assert_eq!(counter.count(), 1, "what is only tried stops nothing");
-    let rows = store.audit(done.run_id()).await.unwrap();
+    let rows = store.audit.rows(&Scope::All, done.run_id()).await.unwrap();
     let rows: Vec<Value> = rows.iter().map(|row| serde_json::from_slice(&row.body).unwrap()).collect();
     let decided = rows.iter().flat_map(|row| row["entries"].as_array().unwrap());
     let decided = decided.filter(|entry| entry["event"] == "call_decided").collect::<Vec<_>>();

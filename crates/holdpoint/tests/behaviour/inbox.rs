@@ -8,15 +8,15 @@ use common::{Counter, Inboxed, asking, by_name, check_inbox, echo};
 use holdpoint::codec::{decode_question, decode_question_note};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::store::{
-    CommitError, ManualClock, MemoryStore, QuestionEnd, QuestionFilter, QuestionKind, QuestionRow, QuestionStatus,
-    Scope, Store, StoreLayer, Transition,
+    CommitError, Layer, ManualClock, MemoryStore, QuestionEnd, QuestionFilter, QuestionKind, QuestionRow,
+    QuestionStatus, RunLogLayer, Scope, Store, Transition,
 };
 use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, Failpoint, Requeue, RunId, RunRequest, Siblings, Status};
 use holdpoint_core::{CallKey, Revision};
 use serde_json::json;
 
-fn inboxed() -> Arc<dyn Store> {
-    Arc::new(Inboxed(Arc::new(MemoryStore::new())))
+fn inboxed() -> Store {
+    Arc::new(Inboxed(Store::from(MemoryStore::new()))).store()
 }
 
 fn tools(builder: AgentBuilder, counter: &Counter) -> AgentBuilder {
@@ -31,15 +31,15 @@ fn person(id: &str, roles: &[&str]) -> Actor {
     Actor { id: Some(id.into()), roles: roles.iter().map(|role| Arc::from(*role)).collect(), tenant: None }
 }
 
-async fn of(store: &Arc<dyn Store>, status: QuestionStatus) -> Vec<QuestionRow> {
-    store.questions(&QuestionFilter { status, ..QuestionFilter::default() }).await.unwrap().questions
+async fn of(store: &Store, status: QuestionStatus) -> Vec<QuestionRow> {
+    store.approvals.list(&QuestionFilter { status, ..QuestionFilter::default() }).await.unwrap().questions
 }
 
 #[tokio::test]
 async fn a_question_shows_what_is_asked_and_by_whom_it_was_answered() {
     let (store, counter) = (inboxed(), Counter::default());
     let (builder, _) = asking(&[("a", "ask_pay", r#"{"amount":5}"#), ("b", "ask_mail", "{}")]);
-    let agent = tools(builder.name("support").store(Arc::clone(&store)), &counter).build().unwrap();
+    let agent = tools(builder.name("support").store(store.clone()), &counter).build().unwrap();
     let by = Actor { tenant: Some("acme".into()), ..person("zoe", &[]) };
     let paused = agent.chat(request("r").in_session("talk").by(by)).await.unwrap();
 
@@ -74,7 +74,7 @@ async fn what_is_left_of_a_partial_answer_stays_and_names_the_next_pause() {
     for siblings in [Siblings::Hold, Siblings::Run] {
         let (store, counter) = (inboxed(), Counter::default());
         let (builder, _) = asking(&[("a", "ask_pay", "{}"), ("b", "ask_mail", "{}"), ("c", "free", "{}")]);
-        let agent = tools(builder.siblings(siblings).store(Arc::clone(&store)), &counter).build().unwrap();
+        let agent = tools(builder.siblings(siblings).store(store.clone()), &counter).build().unwrap();
         let paused = agent.chat(request("r")).await.unwrap();
         let before = of(&store, QuestionStatus::Pending).await;
         let again = agent.resume(&paused, Decisions::new().allow("a").partial()).await.unwrap();
@@ -93,7 +93,7 @@ async fn approvals_of_a_quorum_are_shown_as_they_come() {
     let rules =
         "[[rule]]\ntool = \"ask_pay\"\ndecide = \"confirm\"\napprovers = [\"finance\"]\nquorum = 2\nfour_eyes = true\n";
     let rules = holdpoint::policy::Rules::parse(rules, "policy.toml").unwrap();
-    let builder = builder.policy(rules).tool(echo("ask_pay", &counter)).store(Arc::clone(&store));
+    let builder = builder.policy(rules).tool(echo("ask_pay", &counter)).store(store.clone());
     let agent = builder.build().unwrap();
     let paused = agent.chat(request("r").by(person("zoe", &["finance"]))).await.unwrap();
     let shown = decode_question(&of(&store, QuestionStatus::Pending).await[0].body).unwrap();
@@ -112,19 +112,19 @@ async fn approvals_of_a_quorum_are_shown_as_they_come() {
 #[tokio::test]
 async fn questions_end_when_their_time_is_over_or_their_run_is() {
     let clock = Arc::new(ManualClock::default());
-    let store: Arc<dyn Store> = Arc::new(Inboxed(Arc::new(MemoryStore::with_clock(clock.clone()))));
+    let store: Store = Arc::new(Inboxed(Store::from(MemoryStore::with_clock(clock.clone())))).store();
     let counter = Counter::default();
     let rules = "[[rule]]\ntool = \"*\"\ndecide = \"confirm\"\nexpires_in = \"1s\"\n";
     let policy = holdpoint::policy::Rules::parse(rules, "policy.toml").unwrap();
     let (builder, _) = asking(&[("a", "ask_pay", "{}")]);
-    let agent = tools(builder.policy(policy).store(Arc::clone(&store)), &counter).build().unwrap();
+    let agent = tools(builder.policy(policy).store(store.clone()), &counter).build().unwrap();
     agent.chat(request("late")).await.unwrap();
     clock.advance_ms(2_000);
     agent.runner().expire(&RunId::new("late")).await.unwrap();
     assert_eq!(of(&store, QuestionStatus::Expired).await.len(), 1);
 
     let (builder, _) = asking(&[("a", "ask_pay", "{}")]);
-    let agent = tools(builder.store(Arc::clone(&store)), &counter).build().unwrap();
+    let agent = tools(builder.store(store.clone()), &counter).build().unwrap();
     agent.chat(request("cancelled")).await.unwrap();
     agent.runner().cancel(&RunId::new("cancelled"), person("ops", &[])).await.unwrap();
     let gone = of(&store, QuestionStatus::Gone).await;
@@ -139,7 +139,7 @@ async fn a_call_in_doubt_is_a_question_that_an_admin_can_requeue() {
     let model = ScriptedModel::new(script);
     let agent = || {
         let builder = Agent::builder().shared_model(Arc::new(model.clone())).policy(by_name());
-        builder.tool(echo("free", &counter)).store(Arc::clone(&store)).build().unwrap()
+        builder.tool(echo("free", &counter)).store(store.clone()).build().unwrap()
     };
     let first = agent();
     first.runner().arm(Failpoint::AfterEffect);
@@ -168,43 +168,51 @@ async fn a_call_in_doubt_is_a_question_that_an_admin_can_requeue() {
     let done = second.runner().recover(&RunId::new("r")).await.unwrap();
     assert_eq!((done.status(), counter.count()), (Status::Finished, 2));
     let key = CallKey::parse("r.b1.c0").unwrap();
-    let row = store.question(&Scope::All, &key).await.unwrap().unwrap();
+    let row = store.approvals.find(&Scope::All, &key).await.unwrap().unwrap();
     assert_eq!(decode_question_note(&row.note).unwrap().unwrap().actor.as_deref(), Some("ops"));
 }
 
 /// Forgets that questions ended.
-struct NeverEnds(MemoryStore);
+struct NeverEnds(Store);
 
-#[async_trait::async_trait]
-impl StoreLayer for NeverEnds {
-    fn inner(&self) -> &dyn Store {
+impl Layer for NeverEnds {
+    fn inner(&self) -> &Store {
         &self.0
     }
+}
 
+#[async_trait::async_trait]
+impl RunLogLayer for NeverEnds {
     async fn commit(&self, run: &RunId, at: Revision, mut step: Transition) -> Result<Revision, CommitError> {
         step.questions.retain(|change| {
             !matches!(change, holdpoint::store::QuestionChange::Close { how: QuestionEnd::Answered, .. })
         });
-        self.0.commit(run, at, step).await
+        self.0.runs.commit(run, at, step).await
+    }
+}
+
+impl NeverEnds {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 #[tokio::test]
 async fn the_check_of_these_tests_can_fail() {
-    let store: Arc<dyn Store> = Arc::new(NeverEnds(MemoryStore::new()));
+    let store: Store = Arc::new(NeverEnds(MemoryStore::new().into())).store();
     let (builder, _) = asking(&[("a", "ask_pay", "{}")]);
-    let agent = tools(builder.store(Arc::clone(&store)), &Counter::default()).build().unwrap();
+    let agent = tools(builder.store(store.clone()), &Counter::default()).build().unwrap();
     let paused = agent.chat(request("r")).await.unwrap();
-    assert_eq!(check_inbox(&*store, &RunId::new("r")).await, Ok(()));
+    assert_eq!(check_inbox(&store, &RunId::new("r")).await, Ok(()));
     agent.resume(&paused, Decisions::new().allow("a")).await.unwrap();
-    assert!(check_inbox(&*store, &RunId::new("r")).await.is_err());
+    assert!(check_inbox(&store, &RunId::new("r")).await.is_err());
 }
 
 #[tokio::test]
 async fn the_reason_of_an_approval_is_kept_in_the_event_the_audit_log_and_the_inbox() {
     let (store, counter) = (inboxed(), Counter::default());
     let (builder, _) = asking(&[("a", "ask_pay", "{}"), ("b", "ask_mail", "{}")]);
-    let agent = tools(builder.store(Arc::clone(&store)), &counter).build().unwrap();
+    let agent = tools(builder.store(store.clone()), &counter).build().unwrap();
     let paused = agent.chat(request("r")).await.unwrap();
     let decisions = json!({ "a": { "allow": { "reason": "seen the order" } }, "b": { "allow": { "arguments": {} } } });
     let decisions = Decisions::from_json(&decisions).unwrap().because("seen the mail").by("ana");
@@ -216,7 +224,7 @@ async fn the_reason_of_an_approval_is_kept_in_the_event_the_audit_log_and_the_in
     kept.sort();
     let wanted = ["seen the mail", "seen the order"];
     assert_eq!(kept.iter().map(|reason| reason.as_deref().unwrap()).collect::<Vec<_>>(), wanted);
-    let audit = store.audit(paused.run_id()).await.unwrap();
+    let audit = store.audit.rows(&Scope::All, paused.run_id()).await.unwrap();
     let audit: String = audit.iter().map(|row| String::from_utf8_lossy(&row.body).into_owned()).collect();
     let events = agent.runner().events(paused.run_id(), Revision(0)).await.unwrap();
     let events = events.iter().map(ToString::to_string).collect::<String>();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Counter, PATIENCE, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::Rules;
-use holdpoint::store::{CommitError, MemoryStore, Store, StoreError, StoreFault, StoreLayer, Transition};
+use holdpoint::store::{CommitError, Layer, MemoryStore, RunLogLayer, Store, StoreError, StoreFault, Transition};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Actor, Agent, AgentBuilder, Code, Failpoint, Keeper, Repeat, RunId, RunRequest, RunResult, Status};
 use holdpoint_core::Revision;
@@ -19,8 +19,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 const POLL: Duration = Duration::from_millis(20);
 const LEASE: Duration = Duration::from_millis(100);
 
-fn builder(store: &Arc<dyn Store>, model: &ScriptedModel) -> AgentBuilder {
-    Agent::builder().shared_model(Arc::new(model.clone())).policy(by_name()).store(Arc::clone(store)).lease(LEASE)
+fn builder(store: &Store, model: &ScriptedModel) -> AgentBuilder {
+    Agent::builder().shared_model(Arc::new(model.clone())).policy(by_name()).store(store.clone()).lease(LEASE)
 }
 
 /// Asks for one call of `work` and then says `done`, however often it is asked.
@@ -30,8 +30,8 @@ fn script() -> ScriptedModel {
     ScriptedModel::new(script)
 }
 
-fn memory() -> Arc<dyn Store> {
-    Arc::new(MemoryStore::new())
+fn memory() -> Store {
+    Store::from(MemoryStore::new())
 }
 
 fn keep(agent: &Agent) -> DropGuard {
@@ -47,7 +47,7 @@ async fn until(agent: &Agent, run: &RunId, wanted: Status) -> RunResult {
             if result.status() == wanted {
                 return result;
             }
-            let _ = tokio::time::timeout(POLL, agent.runner().store().changed(run, result.revision())).await;
+            let _ = tokio::time::timeout(POLL, agent.runner().store().runs.changed(run, result.revision())).await;
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("it happens in time")
@@ -138,25 +138,33 @@ async fn a_question_past_its_deadline_expires_by_itself_and_once() {
 
 /// Is out of reach for some commits: before or after they took effect.
 struct Unreachable {
-    inner: Arc<dyn Store>,
+    inner: Store,
     failures: AtomicU32,
     after: bool,
 }
 
-#[async_trait::async_trait]
-impl StoreLayer for Unreachable {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
+impl Layer for Unreachable {
+    fn inner(&self) -> &Store {
+        &self.inner
     }
+}
 
+#[async_trait::async_trait]
+impl RunLogLayer for Unreachable {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         let fails = self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
         if fails && self.after {
-            self.inner.commit(run, at, transition).await?;
+            self.inner.runs.commit(run, at, transition).await?;
         } else if !fails {
-            return self.inner.commit(run, at, transition).await;
+            return self.inner.runs.commit(run, at, transition).await;
         }
         Err(StoreError::fault(StoreFault::Unavailable, "commit", "the connection broke").into())
+    }
+}
+
+impl Unreachable {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.inner.clone() }
     }
 }
 
@@ -164,7 +172,7 @@ impl StoreLayer for Unreachable {
 async fn a_store_that_is_out_of_reach_for_a_moment_loses_nothing_and_doubles_nothing() {
     for after in [false, true] {
         let inner = memory();
-        let store: Arc<dyn Store> = Arc::new(Unreachable { inner, failures: AtomicU32::new(3), after });
+        let store: Store = Arc::new(Unreachable { inner, failures: AtomicU32::new(3), after }).store();
         let (model, counter) = (script(), Counter::default());
         let agent = builder(&store, &model).lease(Duration::from_secs(5)).tool(echo("work", &counter)).build().unwrap();
         let done = agent.chat("go").await.unwrap();

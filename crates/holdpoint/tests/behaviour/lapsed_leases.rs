@@ -1,6 +1,8 @@
 //! A process that was suspended, or that hears late that a request of its own was accepted, starts no tool for a run or a
 //! task that another process may have by now; and a result that was acknowledged is in the run.
 
+mod outages;
+
 use crate::common;
 
 use std::sync::Arc;
@@ -10,8 +12,8 @@ use common::interrupted::{At, Interrupted, Then};
 use common::{Counter, by_name, echo, until};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::store::{
-    Agents, Clock, LeaseRequest, LeasedTask, ManualClock, ManualLeaseClock, MemoryStore, OverlongLease, Store,
-    StoreError, StoreLayer, TaskHead, TaskState,
+    Agents, Clock, Layer, LeaseRequest, LeasedTask, ManualClock, ManualLeaseClock, MemoryStore, OverlongLease,
+    RunLeasesLayer, Store, StoreError, TaskHead, TaskState,
 };
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{
@@ -32,7 +34,7 @@ struct World {
     clock: Arc<ManualClock>,
     /// The clocks of the process that is suspended.
     own: Arc<ManualLeaseClock>,
-    inner: Arc<dyn Store>,
+    inner: Store,
     store: Arc<Interrupted>,
     model: ScriptedModel,
     effects: Counter,
@@ -41,12 +43,12 @@ struct World {
 impl World {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::default());
-        let inner: Arc<dyn Store> = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as Arc<dyn Clock>));
+        let inner: Store = Store::from(MemoryStore::with_clock(Arc::clone(&clock) as Arc<dyn Clock>));
         let mut script = vec![ScriptedReply::call("c", "pay", "{}")];
         script.extend((0..4).map(|_| ScriptedReply::text("done")));
         Self {
             own: Arc::new(ManualLeaseClock::new(ClockReading { boot_us: 0, wall_us: 1_000_000_000 })),
-            store: Interrupted::new(Arc::clone(&inner)),
+            store: Interrupted::new(inner.clone()),
             inner,
             clock,
             model: ScriptedModel::new(script),
@@ -62,12 +64,12 @@ impl World {
     /// The process that is suspended: its clocks are the test's.
     fn suspended(&self) -> Agent {
         let clock = Arc::clone(&self.own);
-        self.builder().store(Arc::clone(&self.store) as Arc<dyn Store>).lease_clock(clock).build().unwrap()
+        self.builder().store(self.store.store()).lease_clock(clock).build().unwrap()
     }
 
     /// The process that takes over.
     fn other(&self) -> Agent {
-        self.builder().store(Arc::clone(&self.inner)).build().unwrap()
+        self.builder().store(self.inner.clone()).build().unwrap()
     }
 
     /// Time passes everywhere while the process stands still.
@@ -79,7 +81,7 @@ impl World {
         }
     }
 
-    fn deferring(&self, store: Arc<dyn Store>) -> Agent {
+    fn deferring(&self, store: Store) -> Agent {
         let clock = Arc::clone(&self.own);
         self.builder().store(store).lease_clock(clock).with_tool_concurrency("defer_all", None).build().unwrap()
     }
@@ -209,14 +211,14 @@ async fn a_result_that_comes_after_a_takeover_is_evidence() {
 }
 
 /// Leases the one task as a worker of any language would.
-async fn lease(store: &dyn Store, lease_ms: u64) -> LeasedTask {
+async fn lease(store: &Store, lease_ms: u64) -> LeasedTask {
     let tools = vec![(Arc::from(""), ToolName::new("pay"))];
     let request = LeaseRequest { worker: "hand".into(), tools, tenant: None, limit: 10, lease_ms };
-    store.lease(&request).await.unwrap().remove(0)
+    store.tasks.lease(&request).await.unwrap().remove(0)
 }
 
-async fn task(store: &dyn Store) -> Option<TaskHead> {
-    store.tasks(&Default::default()).await.unwrap().tasks.into_iter().next()
+async fn task(store: &Store) -> Option<TaskHead> {
+    store.tasks.list(&Default::default()).await.unwrap().tasks.into_iter().next()
 }
 
 /// Looks after the store until the run waits for a person or is over.
@@ -233,8 +235,8 @@ async fn keep_until_settled(agent: &Agent) {
 #[tokio::test]
 async fn a_worker_that_learns_late_of_its_lease_starts_nothing() {
     let world = World::new();
-    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
-    let other = world.deferring(Arc::clone(&world.inner));
+    let agent = world.deferring(world.store.store());
+    let other = world.deferring(world.inner.clone());
     agent.chat(request()).await.unwrap();
     let (stand_still, stop) = (world.stand_still(), CancellationToken::new());
     let (ended, is_ended) = tokio::sync::oneshot::channel();
@@ -258,11 +260,11 @@ async fn a_worker_that_learns_late_of_its_lease_starts_nothing() {
 #[tokio::test]
 async fn a_worker_that_was_suspended_beyond_the_deadline_of_its_task_starts_nothing() {
     let world = World::new();
-    let build = |store: Arc<dyn Store>| {
+    let build = |store: Store| {
         let builder = world.builder().store(store).lease_clock(Arc::clone(&world.own) as _);
         builder.with_tool_concurrency("defer_all", None).task_deadline(Duration::from_secs(10)).build().unwrap()
     };
-    let (agent, other) = (build(Arc::clone(&world.store) as _), build(Arc::clone(&world.inner)));
+    let (agent, other) = (build(world.store.store()), build(world.inner.clone()));
     agent.chat(request()).await.unwrap();
     let (clock, own, stop) = (Arc::clone(&world.clock), Arc::clone(&world.own), CancellationToken::new());
     let (ended, is_ended) = tokio::sync::oneshot::channel();
@@ -286,17 +288,17 @@ async fn a_worker_that_was_suspended_beyond_the_deadline_of_its_task_starts_noth
 async fn a_result_or_a_heartbeat_that_comes_before_the_doubt_wins() {
     for completes in [true, false] {
         let world = World::new();
-        let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+        let agent = world.deferring(world.store.store());
         agent.chat(request()).await.unwrap();
-        let leased = lease(&*world.inner, 1_000).await;
+        let leased = lease(&world.inner, 1_000).await;
         world.clock.advance_ms(1_001);
         let holder = TaskHolder::of(&leased, &Arc::from("hand"));
-        let (inner, queue) = (Arc::clone(&world.inner), world.deferring(Arc::clone(&world.inner)).runner().queue());
+        let (inner, queue) = (world.inner.clone(), world.deferring(world.inner.clone()).runner().queue());
         let happens = async move {
             if completes {
                 queue.complete(&holder, ToolResult::success("paid")).await.unwrap();
             } else {
-                inner.heartbeat(std::slice::from_ref(&holder.lease), 60_000).await.unwrap();
+                inner.tasks.heartbeat(std::slice::from_ref(&holder.lease), 60_000).await.unwrap();
             }
         };
         world.store.once((At::BeforeCommit, 0), happens, Then::Answer);
@@ -309,11 +311,11 @@ async fn a_result_or_a_heartbeat_that_comes_before_the_doubt_wins() {
         } else {
             // Once the keeper has tried and looked again, nothing has changed.
             let looked_again = async {
-                let mut runs = world.inner.watch(holdpoint::store::Topic::Runs);
+                let mut runs = world.inner.runs.watch(holdpoint::store::Topic::Runs);
                 let _ = tokio::time::timeout(Duration::from_millis(200), runs.changed()).await;
             };
             looked_again.await;
-            let state = task(&*world.inner).await.unwrap().state;
+            let state = task(&world.inner).await.unwrap().state;
             assert!(matches!(state, TaskState::Leased { .. }), "{state:?}");
             let result = agent.runner().result(&run_id()).await.unwrap();
             assert_eq!(result.status(), Status::AwaitingToolResults);
@@ -327,10 +329,10 @@ async fn a_result_or_a_heartbeat_that_comes_before_the_doubt_wins() {
 #[tokio::test]
 async fn a_result_that_the_run_has_collected_is_acknowledged_again() {
     let world = World::new();
-    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    let agent = world.deferring(world.store.store());
     agent.chat(request()).await.unwrap();
-    let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
-    let other = world.deferring(Arc::clone(&world.inner));
+    let holder = TaskHolder::of(&lease(&world.inner, 60_000).await, &Arc::from("hand"));
+    let other = world.deferring(world.inner.clone());
     let happens = async move { keep_until_settled(&other).await };
     world.store.once((At::AfterDeliver, 0), happens, Then::LoseAnswer);
     agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
@@ -345,10 +347,10 @@ async fn a_result_that_the_run_has_collected_is_acknowledged_again() {
 #[tokio::test]
 async fn a_result_that_comes_after_the_doubt_is_evidence_and_not_acknowledged() {
     let world = World::new();
-    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    let agent = world.deferring(world.store.store());
     agent.chat(request()).await.unwrap();
-    let holder = TaskHolder::of(&lease(&*world.inner, 1_000).await, &Arc::from("hand"));
-    let (other, clock) = (world.deferring(Arc::clone(&world.inner)), Arc::clone(&world.clock));
+    let holder = TaskHolder::of(&lease(&world.inner, 1_000).await, &Arc::from("hand"));
+    let (other, clock) = (world.deferring(world.inner.clone()), Arc::clone(&world.clock));
     let happens = async move {
         clock.advance_ms(1_001);
         keep_until_settled(&other).await;
@@ -379,8 +381,8 @@ async fn a_dead_process_keeps_its_run_no_longer_than_a_lease_after_the_clock_was
     world.clock.set_back_ms(3_600_000);
 
     let observer = Arc::new(ManualLeaseClock::new(ClockReading { boot_us: 0, wall_us: 0 }));
-    let looks = Arc::new(Counting { inner: Arc::clone(&world.inner), looks: Counter::default() });
-    let other = world.builder().store(Arc::clone(&looks) as Arc<dyn Store>).lease_clock(Arc::clone(&observer) as _);
+    let looks = Arc::new(Counting { inner: world.inner.clone(), looks: Counter::default() });
+    let other = world.builder().store(looks.store()).lease_clock(Arc::clone(&observer) as _);
     let other = other.build().unwrap();
     let stop = CancellationToken::new();
     let keeper = tokio::spawn(Keeper::new(other.runner()).poll(Duration::from_millis(5)).run(stop.clone()));
@@ -399,20 +401,28 @@ async fn a_dead_process_keeps_its_run_no_longer_than_a_lease_after_the_clock_was
 
 /// Counts how often somebody looks for overlong leases.
 struct Counting {
-    inner: Arc<dyn Store>,
+    inner: Store,
     looks: Counter,
 }
 
-#[async_trait::async_trait]
-impl StoreLayer for Counting {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
+impl Layer for Counting {
+    fn inner(&self) -> &Store {
+        &self.inner
     }
+}
 
-    async fn overlong_leases(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        let found = self.inner.overlong_leases(agents, limit).await;
+#[async_trait::async_trait]
+impl RunLeasesLayer for Counting {
+    async fn overlong(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
+        let found = self.inner.leases.overlong(agents, limit).await;
         self.looks.add();
         found
+    }
+}
+
+impl Counting {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { leases: Arc::clone(self) as _, ..self.inner.clone() }
     }
 }
 
@@ -422,9 +432,9 @@ impl StoreLayer for Counting {
 async fn an_acknowledged_result_survives_a_supplied_one_and_a_cancellation() {
     for cancels in [false, true] {
         let world = World::new();
-        let agent = world.deferring(Arc::clone(&world.inner));
+        let agent = world.deferring(world.inner.clone());
         let paused = agent.chat(request()).await.unwrap();
-        let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
+        let holder = TaskHolder::of(&lease(&world.inner, 60_000).await, &Arc::from("hand"));
         agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
         let result = if cancels {
             agent.runner().cancel(&run_id(), holdpoint::Actor::default()).await.unwrap();
@@ -444,10 +454,10 @@ async fn an_acknowledged_result_survives_a_supplied_one_and_a_cancellation() {
 #[tokio::test]
 async fn a_result_that_arrives_during_a_cancellation_is_recorded() {
     let world = World::new();
-    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    let agent = world.deferring(world.store.store());
     agent.chat(request()).await.unwrap();
-    let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
-    let queue = world.deferring(Arc::clone(&world.inner)).runner().queue();
+    let holder = TaskHolder::of(&lease(&world.inner, 60_000).await, &Arc::from("hand"));
+    let queue = world.deferring(world.inner.clone()).runner().queue();
     let happens = async move { queue.complete(&holder, ToolResult::success("paid")).await.unwrap() };
     world.store.once((At::BeforeCommit, 0), happens, Then::Answer);
     let cancelled = agent.runner().cancel(&run_id(), holdpoint::Actor::default()).await.unwrap();
@@ -469,9 +479,9 @@ async fn results_survive_a_store_that_is_read_only_for_a_moment() {
     assert_eq!(done.records()[0].progress.as_str(), "succeeded");
 
     let world = World::new();
-    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
+    let agent = world.deferring(world.store.store());
     agent.chat(request()).await.unwrap();
-    let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
+    let holder = TaskHolder::of(&lease(&world.inner, 60_000).await, &Arc::from("hand"));
     for _ in 0..3 {
         world.store.once((At::BeforeDeliver, 0), async {}, Then::ReadOnly);
     }
@@ -498,11 +508,11 @@ async fn a_run_that_another_process_claimed_since_is_not_taken_over() {
             }
         })
     };
-    let build = |store: Arc<dyn Store>| {
+    let build = |store: Store| {
         let builder = Agent::builder().shared_model(Arc::new(world.model.clone())).policy(by_name()).lease(LEASE);
         builder.tool(waiting.clone()).store(store).build().unwrap()
     };
-    let (dead, other) = (build(Arc::clone(&world.inner)), build(Arc::clone(&world.inner)));
+    let (dead, other) = (build(world.inner.clone()), build(world.inner.clone()));
     dead.runner().arm(Failpoint::AfterIntent);
     dead.chat(request()).await.unwrap_err();
     world.clock.advance_ms(LONG_MS);
@@ -523,10 +533,11 @@ async fn a_run_that_another_process_claimed_since_is_not_taken_over() {
         heard.notify_one();
     };
     world.store.once((At::AfterClaim, 0), happens, Then::Answer);
-    let late = build(Arc::clone(&world.store) as Arc<dyn Store>);
+    let late = build(world.store.store());
     let stop = CancellationToken::new();
     let keeper = tokio::spawn(Keeper::new(late.runner()).poll(Duration::from_millis(10)).run(stop.clone()));
     is_driven.notified().await;
+    // tidy: sleeps because nothing tells that something does not happen.
     tokio::time::sleep(Duration::from_millis(200)).await;
     stop.cancel();
     keeper.await.unwrap();
@@ -535,63 +546,4 @@ async fn a_run_that_another_process_claimed_since_is_not_taken_over() {
     go.notify_one();
     let done = until(&other, &run_id(), |result: &RunResult| result.status() == Status::Finished).await;
     assert_eq!((done.records()[0].progress.as_str(), world.effects.count()), ("succeeded", 1));
-}
-
-/// More tries than anybody waits for, each of which fails.
-const OUTAGE_TRIES: usize = 24;
-
-fn cut_off(world: &World) {
-    for _ in 0..OUTAGE_TRIES {
-        world.store.once((At::BeforeDeliver, 0), async {}, Then::LoseAnswer);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_worker_keeps_its_task_and_its_result_while_the_store_is_out_of_reach() {
-    let world = World::new();
-    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
-    agent.chat(request()).await.unwrap();
-    cut_off(&world);
-    let stop = CancellationToken::new();
-    let worker = Worker::new(agent.runner()).lease(Duration::from_secs(600)).run(stop.clone());
-    let worker = tokio::spawn(worker);
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    keep_until_settled(&agent).await;
-    stop.cancel();
-    worker.await.unwrap().unwrap();
-    let done = agent.runner().result(&run_id()).await.unwrap();
-    assert_eq!((done.status(), done.records()[0].progress.as_str()), (Status::Finished, "succeeded"));
-    assert_eq!(world.effects.count(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_result_is_delivered_in_the_background_after_its_worker_was_told_to_try_again() {
-    let world = World::new();
-    let agent = world.deferring(Arc::clone(&world.store) as Arc<dyn Store>);
-    agent.chat(request()).await.unwrap();
-    let holder = TaskHolder::of(&lease(&*world.inner, 600_000).await, &Arc::from("hand"));
-    cut_off(&world);
-    let told = agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap_err();
-    assert_eq!(told.code(), Code::StoreUnavailable);
-    keep_until_settled(&agent).await;
-    let done = agent.runner().result(&run_id()).await.unwrap();
-    assert_eq!((done.status(), done.records()[0].progress.as_str()), (Status::Finished, "succeeded"));
-    assert!(done.messages().iter().any(|message| message.text() == "paid"));
-}
-
-#[tokio::test]
-async fn a_second_result_under_one_lease_is_accepted_only_if_it_is_the_first() {
-    let world = World::new();
-    let agent = world.deferring(Arc::clone(&world.inner));
-    agent.chat(request()).await.unwrap();
-    let holder = TaskHolder::of(&lease(&*world.inner, 60_000).await, &Arc::from("hand"));
-    let queue = agent.runner().queue();
-    for collected in [false, true] {
-        queue.complete(&holder, ToolResult::success("paid")).await.unwrap();
-        let other = queue.complete(&holder, ToolResult::success("not paid")).await.unwrap_err();
-        assert_eq!(other.code(), Code::LeaseLost, "collected: {collected}");
-        keep_until_settled(&agent).await;
-    }
-    let done = agent.runner().result(&run_id()).await.unwrap();
-    assert!(done.messages().iter().any(|message| message.text() == "paid"));
 }

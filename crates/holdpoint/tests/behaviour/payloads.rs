@@ -180,10 +180,9 @@ async fn a_payload_that_was_read_is_no_way_around_the_signature() {
 
 #[tokio::test]
 async fn the_executor_goes_with_the_run() {
-    let store: Arc<dyn holdpoint::store::Store> = Arc::new(MemoryStore::new());
+    let store = holdpoint::store::Store::from(MemoryStore::new());
     let (model, counter) = (script(), Counter::default());
-    let far =
-        builder(&model, &counter).store(Arc::clone(&store)).with_tool_concurrency("defer_all", None).build().unwrap();
+    let far = builder(&model, &counter).store(store.clone()).with_tool_concurrency("defer_all", None).build().unwrap();
     let paused = far.chat("pay").await.unwrap();
     let near = builder(&model, &counter).store(store).with_tool_concurrency("inline", None).build().unwrap();
     let still_far = near.resume(&paused, [("c", true)]).await.unwrap();
@@ -202,9 +201,9 @@ async fn an_executor_that_is_not_known_here_is_refused_and_nothing_changes() {
             }
         }
     }
-    let store: Arc<dyn holdpoint::store::Store> = Arc::new(MemoryStore::new());
+    let store = holdpoint::store::Store::from(MemoryStore::new());
     let (model, counter) = (script(), Counter::default());
-    let with = builder(&model, &counter).store(Arc::clone(&store)).register_executor("mine", Arc::new(Mine));
+    let with = builder(&model, &counter).store(store.clone()).register_executor("mine", Arc::new(Mine));
     let with = with.with_tool_concurrency("mine", None).build().unwrap();
     let paused = with.chat("pay").await.unwrap();
     let without = builder(&model, &counter).store(store).build().unwrap();

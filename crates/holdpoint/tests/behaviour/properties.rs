@@ -43,7 +43,7 @@ fn plan() -> impl Strategy<Value = Plan> {
 type Ran = BTreeMap<String, (String, u32)>;
 
 struct World {
-    store: Arc<dyn Store>,
+    store: Store,
     model: ScriptedModel,
     ran: Arc<Mutex<Ran>>,
     plan: Plan,
@@ -62,7 +62,7 @@ impl World {
         }
         script.push(ScriptedReply::text("done"));
         Self {
-            store: Arc::new(common::Inboxed(Arc::new(MemoryStore::new()))),
+            store: Arc::new(common::Inboxed(Store::from(MemoryStore::new()))).store(),
             model: ScriptedModel::repeating(script),
             ran: Arc::default(),
             plan: plan.clone(),
@@ -74,7 +74,7 @@ impl World {
         self.dice.next().unwrap_or(0) % sides
     }
 
-    fn process(&self, store: &Arc<dyn Store>) -> Agent {
+    fn process(&self, store: &Store) -> Agent {
         let policy = policy_fn(|request| match request.tool.as_str() {
             name if name.starts_with("ask") => Decision::confirm("?"),
             name if name.starts_with("deny") => Decision::deny("never"),
@@ -87,7 +87,7 @@ impl World {
             mode => builder.with_tool_concurrency(mode, 2),
         };
         let builder: AgentBuilder = builder.parallel(Parallel::All).siblings(self.plan.siblings);
-        builder.store(Arc::clone(store)).build().unwrap()
+        builder.store(store.clone()).build().unwrap()
     }
 
     fn tool(&self, name: &str) -> holdpoint::tools::MadeTool {
@@ -106,8 +106,8 @@ impl World {
 
     /// One segment, which may die on the way; then another process takes the run over.
     async fn segment(&mut self, id: &RunId, step: Step) -> RunResult {
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&self.store)));
-        let store: Arc<dyn Store> = faulty.clone();
+        let faulty = FaultyStore::new(self.store.clone());
+        let store = faulty.store();
         let agent = self.process(&store);
         match self.roll(8) {
             0 => agent.runner().arm(Failpoint::AfterIntent),
@@ -124,7 +124,7 @@ impl World {
         match result {
             Ok(result) => result,
             Err(_) => {
-                let healthy = self.process(&Arc::clone(&self.store));
+                let healthy = self.process(&self.store.clone());
                 match healthy.runner().recover(id).await {
                     Ok(result) => result,
                     // Nothing of it was durable.
@@ -225,7 +225,7 @@ proptest! {
             let ran = world.ran.lock().unwrap().clone();
             expect_consistent(&result, &ran);
             // A late reader sees what happened, and ends where it ended.
-            let agent = world.process(&Arc::clone(&world.store));
+            let agent = world.process(&world.store.clone());
             let events = agent.runner().events(result.run_id(), Revision(0)).await.unwrap();
             let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
             assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());

@@ -14,7 +14,8 @@ use holdpoint::codec::{LoadOptions, Unsigned};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
 use holdpoint::store::{
-    CommitError, LeaseRequest, LeasedTask, MemoryStore, Store, StoreError, StoreLayer, TaskChange, Transition,
+    CommitError, Layer, LeaseRequest, LeasedTask, MemoryStore, RunLogLayer, Store, StoreError, TaskChange,
+    TaskQueueLayer, Transition,
 };
 use holdpoint::{
     Agent, AgentBuilder, Code, Decision, Decisions, ExportOptions, Keeper, Outcome, ReceiptKey, ReceiptKeys, RunId,
@@ -39,17 +40,19 @@ type Tamper = fn(&mut Value, &BTreeMap<u64, Value>);
 
 /// A store whose tasks somebody changes before workers get them.
 struct Tampered {
-    inner: MemoryStore,
+    inner: Store,
     opened: Mutex<BTreeMap<u64, Value>>,
     tamper: Tamper,
 }
 
-#[async_trait]
-impl StoreLayer for Tampered {
-    fn inner(&self) -> &dyn Store {
+impl Layer for Tampered {
+    fn inner(&self) -> &Store {
         &self.inner
     }
+}
 
+#[async_trait]
+impl RunLogLayer for Tampered {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         for change in &transition.tasks {
             if let TaskChange::Open(opening) = change {
@@ -57,17 +60,26 @@ impl StoreLayer for Tampered {
                 self.opened.lock().unwrap().insert(opening.index.0.into(), body);
             }
         }
-        self.inner.commit(run, at, transition).await
+        self.inner.runs.commit(run, at, transition).await
     }
+}
 
+#[async_trait]
+impl TaskQueueLayer for Tampered {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        let mut leased = self.inner.lease(request).await?;
+        let mut leased = self.inner.tasks.lease(request).await?;
         for task in &mut leased {
             let mut body = serde_json::from_slice(&task.body).unwrap();
             (self.tamper)(&mut body, &self.opened.lock().unwrap());
             task.body = serde_json::to_vec(&body).unwrap().into();
         }
         Ok(leased)
+    }
+}
+
+impl Tampered {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, tasks: Arc::clone(self) as _, ..self.inner.clone() }
     }
 }
 
@@ -106,22 +118,22 @@ const TAMPERS: [(&str, Tamper); 14] = [
 ];
 
 struct World {
-    store: Arc<dyn Store>,
+    store: Store,
     counter: Counter,
     stop: CancellationToken,
 }
 
 impl World {
-    fn on(store: Arc<dyn Store>) -> Self {
+    fn on(store: Store) -> Self {
         Self { store, counter: Counter::default(), stop: CancellationToken::new() }
     }
 
     fn tampered(tamper: Tamper) -> Self {
-        Self::on(Arc::new(Tampered { inner: MemoryStore::new(), opened: Mutex::default(), tamper }))
+        Self::on(Arc::new(Tampered { inner: MemoryStore::new().into(), opened: Mutex::default(), tamper }).store())
     }
 
     fn untouched() -> Self {
-        Self::on(Arc::new(MemoryStore::new()))
+        Self::on(Store::from(MemoryStore::new()))
     }
 
     /// An agent that asks for these calls, then says `done`, and hands everything out.
@@ -129,7 +141,7 @@ impl World {
         let done = || ScriptedReply::text("done");
         let model = ScriptedModel::new(vec![ScriptedReply::calls(calls), done(), done()]);
         let tools = ["pay", "wipe", "ask_pay"].map(|name| echo(name, &self.counter));
-        let builder = Agent::builder().model(model).policy(by_name()).store(Arc::clone(&self.store));
+        let builder = Agent::builder().model(model).policy(by_name()).store(self.store.clone());
         tools.into_iter().fold(builder, AgentBuilder::tool).with_tool_concurrency("defer_all", None)
     }
 
@@ -147,7 +159,7 @@ impl World {
     async fn lease(&self, tool: &str) -> Vec<StoredTask> {
         let tools = vec![(Arc::from(""), ToolName::new(tool))];
         let request = LeaseRequest { worker: "hand".into(), tools, tenant: None, limit: 10, lease_ms: 10 };
-        let leased = self.store.lease(&request).await.unwrap();
+        let leased = self.store.tasks.lease(&request).await.unwrap();
         leased.iter().map(|task| decode_task(&task.body).unwrap()).collect()
     }
 }
@@ -166,7 +178,7 @@ async fn until(agent: &Agent, run: &RunId, wanted: Status) -> RunResult {
             if result.status() == wanted {
                 return result;
             }
-            let _ = tokio::time::timeout(POLL, agent.runner().store().changed(run, result.revision())).await;
+            let _ = tokio::time::timeout(POLL, agent.runner().store().runs.changed(run, result.revision())).await;
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("it happens in time")
@@ -250,7 +262,7 @@ async fn a_receipt_names_the_call_and_when_it_ends() {
         assert_eq!((receipt.key.index, &receipt.id), (task.task.index, &task.task.tool_call_id));
         assert_eq!((&receipt.tool, receipt.digest), (&task.task.executed_name, task.task.arguments.digest()));
         assert_eq!(receipt.expires_at, task.task.deadline);
-        assert!(receipt.expires_at.is_some() && receipt.granted_at <= world.store.now());
+        assert!(receipt.expires_at.is_some() && receipt.granted_at <= world.store.runs.now());
         assert_eq!(receipt.approved_by, [], "policy allowed it by itself");
     }
 }
@@ -335,7 +347,7 @@ async fn an_exported_task_has_its_receipt() {
             id: &task.tool_call_id,
             tool: &task.executed_name,
             arguments: &task.arguments,
-            at: world.store.now(),
+            at: world.store.runs.now(),
         };
         keys().verify(task.receipt.as_deref(), &claim).unwrap();
     }

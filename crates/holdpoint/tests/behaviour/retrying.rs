@@ -40,10 +40,10 @@ async fn a_model_that_said_nothing_is_asked_again() {
 
 #[tokio::test]
 async fn a_conversation_that_was_too_long_goes_on_with_an_agent_that_has_more_room() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let script = vec![ScriptedReply::text("done")];
     let (small, model) = builder(script, &Counter::default());
-    let small = small.store(Arc::clone(&store)).context_window(100, 10).build().unwrap();
+    let small = small.store(store.clone()).context_window(100, 10).build().unwrap();
     let failed = small.chat("x".repeat(800)).await.unwrap();
     assert_eq!(failed.stop_reason().unwrap().as_str(), "context_window_exceeded");
     assert_eq!(model.requests(), 0);

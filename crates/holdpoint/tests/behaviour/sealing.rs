@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Counter, PATIENCE, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::store::audit::verify;
-use holdpoint::store::{MemoryStore, Seal, Store, StoreError, StoreFault, StoreLayer, Unsealed};
+use holdpoint::store::{AuditLogLayer, Layer, MemoryStore, Seal, Store, StoreError, StoreFault, Unsealed};
 use holdpoint::{Actor, Agent, Keeper, RunId, RunRequest, open_store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -18,10 +18,10 @@ const SOON: Duration = Duration::from_millis(20);
 /// Longer than any test takes.
 const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
 
-fn agent(store: &Arc<dyn Store>) -> Agent {
+fn agent(store: &Store) -> Agent {
     let replies = (0..40).flat_map(|_| [ScriptedReply::call("w", "work", "{}"), ScriptedReply::text("done")]);
     let builder = Agent::builder().model(ScriptedModel::new(replies.collect())).policy(by_name());
-    builder.tool(echo("work", &Counter::default())).store(Arc::clone(store)).build().unwrap()
+    builder.tool(echo("work", &Counter::default())).store(store.clone()).build().unwrap()
 }
 
 async fn run_of(agent: &Agent, tenant: Option<&str>) -> RunId {
@@ -40,9 +40,9 @@ async fn stopped((stop, keeper): (CancellationToken, JoinHandle<()>)) {
     tokio::time::timeout(PATIENCE, keeper).await.expect("it stops").unwrap();
 }
 
-async fn until_sealed(store: &Arc<dyn Store>) {
+async fn until_sealed(store: &Store) {
     let waiting = async {
-        while !store.unsealed().await.unwrap().is_empty() {
+        while !store.audit.unsealed().await.unwrap().is_empty() {
             // tidy: sleeps because nothing tells that a seal was made
             tokio::time::sleep(SOON / 4).await;
         }
@@ -51,18 +51,18 @@ async fn until_sealed(store: &Arc<dyn Store>) {
 }
 
 /// The runs that seals of a tenant name, each as often as it is named.
-async fn sealed(store: &Arc<dyn Store>, tenant: Option<&str>) -> Vec<RunId> {
-    let seals = store.seals(tenant, 0, usize::MAX).await.unwrap();
+async fn sealed(store: &Store, tenant: Option<&str>) -> Vec<RunId> {
+    let seals = store.audit.seals(tenant, 0, usize::MAX).await.unwrap();
     seals.into_iter().flat_map(|seal| seal.runs).map(|sealed| sealed.run).collect()
 }
 
-async fn expect_whole(store: &Arc<dyn Store>) {
-    assert_eq!(verify(&**store, &mut |_| {}).await.unwrap().findings, []);
+async fn expect_whole(store: &Store) {
+    assert_eq!(verify(store, &mut |_| {}).await.unwrap().findings, []);
 }
 
 #[tokio::test]
 async fn a_keeper_seals_what_moved_of_every_tenant() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let agent = agent(&store);
     let keeper = keep(&agent, |keeper| keeper.seal_every(SOON));
     let acme = run_of(&agent, Some("acme")).await;
@@ -76,7 +76,7 @@ async fn a_keeper_seals_what_moved_of_every_tenant() {
 
 #[tokio::test]
 async fn a_keeper_seals_what_is_left_when_it_stops() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let agent = agent(&store);
     run_of(&agent, Some("acme")).await;
     let keeper = keep(&agent, |keeper| keeper.seal_every(NEVER));
@@ -114,55 +114,63 @@ async fn keepers_of_several_processes_make_one_chain() {
 
 #[tokio::test]
 async fn a_tenant_that_somebody_sealed_just_now_is_left_alone() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let agent = agent(&store);
     run_of(&agent, None).await;
-    store.seal(None).await.unwrap().unwrap();
+    store.audit.seal(None).await.unwrap().unwrap();
     run_of(&agent, None).await;
     let stop = CancellationToken::new();
     let looking = Keeper::new(agent.runner()).poll(SOON).seal_every(NEVER).run(stop.clone());
     // Dropped, so that it does not seal at its end.
     let _ = tokio::time::timeout(SOON * 3, looking).await;
-    assert_eq!(store.seals(None, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(store.audit.seals(None, 0, 10).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn a_keeper_that_is_told_not_to_seal_does_not() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let agent = agent(&store);
     run_of(&agent, None).await;
     stopped(keep(&agent, Keeper::seal_never)).await;
-    assert_eq!(store.seals(None, 0, 10).await.unwrap(), []);
+    assert_eq!(store.audit.seals(None, 0, 10).await.unwrap(), []);
 }
 
 /// Cannot be sealed the first few times.
 struct Unsealable {
-    inner: MemoryStore,
+    inner: Store,
     failures: AtomicU32,
 }
 
-#[async_trait::async_trait]
-impl StoreLayer for Unsealable {
-    fn inner(&self) -> &dyn Store {
+impl Layer for Unsealable {
+    fn inner(&self) -> &Store {
         &self.inner
     }
+}
 
+#[async_trait::async_trait]
+impl AuditLogLayer for Unsealable {
     async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
-        self.inner.unsealed().await
+        self.inner.audit.unsealed().await
     }
 
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
         let left = self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         match left {
             Ok(_) => Err(StoreError::fault(StoreFault::Unavailable, "seal", "the line is down")),
-            Err(_) => self.inner.seal(tenant).await,
+            Err(_) => self.inner.audit.seal(tenant).await,
         }
+    }
+}
+
+impl Unsealable {
+    fn store(self: &Arc<Self>) -> Store {
+        Store { audit: Arc::clone(self) as _, ..self.inner.clone() }
     }
 }
 
 #[tokio::test]
 async fn a_store_that_was_out_of_reach_is_sealed_afterwards() {
-    let store: Arc<dyn Store> = Arc::new(Unsealable { inner: MemoryStore::new(), failures: AtomicU32::new(3) });
+    let store: Store = Arc::new(Unsealable { inner: MemoryStore::new().into(), failures: AtomicU32::new(3) }).store();
     let agent = agent(&store);
     run_of(&agent, Some("acme")).await;
     let keeper = keep(&agent, |keeper| keeper.seal_every(SOON));

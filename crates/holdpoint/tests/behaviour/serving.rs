@@ -24,13 +24,13 @@ fn say(text: &str, id: &str) -> RunRequest {
     RunRequest::new(text).with_run_id(RunId::new(id)).in_session("talk").by(acme()).alone()
 }
 
-fn agent(store: &Arc<dyn Store>, script: Vec<ScriptedReply>) -> Agent {
-    let builder = Agent::builder().model(ScriptedModel::new(script)).policy(by_name()).store(Arc::clone(store));
+fn agent(store: &Store, script: Vec<ScriptedReply>) -> Agent {
+    let builder = Agent::builder().model(ScriptedModel::new(script)).policy(by_name()).store(store.clone());
     builder.system_prompt("be kind").tool(echo("ask_pay", &Counter::default())).build().unwrap()
 }
 
-fn memory() -> Arc<dyn Store> {
-    Arc::new(MemoryStore::new())
+fn memory() -> Store {
+    Store::from(MemoryStore::new())
 }
 
 /// Waits until the run is over or paused.
@@ -41,7 +41,7 @@ async fn stopped(agent: &Agent, run: &RunId) -> RunResult {
             if result.status() != Status::Running {
                 return result;
             }
-            agent.runner().store().changed(run, result.revision()).await.unwrap();
+            agent.runner().store().runs.changed(run, result.revision()).await.unwrap();
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("it stops in time")
@@ -74,7 +74,7 @@ async fn a_session_has_one_open_run_at_a_time() {
     one.runner().answer(&paused, Decisions::new().allow("p")).await.unwrap();
     assert_eq!(other.chat(say("more", "r2")).await.unwrap_err().code(), Code::RunBusy);
     assert_eq!(other.runner().session_history(Some("acme"), "talk").await.unwrap_err().code(), Code::RunBusy);
-    assert!(store.head(&RunId::new("r2")).await.unwrap().is_none());
+    assert!(store.runs.head(&Scope::All, &RunId::new("r2")).await.unwrap().is_none());
     one.runner().recover(&RunId::new("r1")).await.unwrap();
     assert_eq!(other.chat(say("more", "r2")).await.unwrap().text().as_deref(), Some("never"));
 }
@@ -179,7 +179,7 @@ async fn a_worker_joins_the_trace_and_is_seen() {
     let (store, counter, keep) = (memory(), Counter::default(), Arc::clone(&joined));
     let (builder, _) = asking(&[("a", "work", "{}")]);
     let builder = builder.tool(echo("work", &counter)).with_tool_concurrency("defer_all", None);
-    let agent = builder.store(Arc::clone(&store)).build().unwrap();
+    let agent = builder.store(store.clone()).build().unwrap();
     let agent = agent.with_span_parent(Arc::new(move |span, trace| {
         let name = span.metadata().map_or("disabled", |metadata| metadata.name());
         keep.lock().unwrap().push(format!("{name} {trace}"));
@@ -192,7 +192,7 @@ async fn a_worker_joins_the_trace_and_is_seen() {
     counter.begun().await;
     assert!(joined.lock().unwrap().iter().all(|seen| seen.ends_with(TRACE)), "{joined:?}");
     assert_eq!(joined.lock().unwrap().len(), 1);
-    let workers = store.workers(&Scope::All).await.unwrap();
+    let workers = store.state.workers(&Scope::All).await.unwrap();
     assert_eq!((workers.len(), &*workers[0].name, workers[0].tools[0].as_str()), (1, "w1", "work"));
     stop.cancel();
     worker.await.unwrap().unwrap();

@@ -97,9 +97,9 @@ async fn run(name: &str, raw: &str, person: impl Fn(&str) -> Verdict) -> Outcome
             async { "ok".to_owned() }
         }))
     };
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let model = ScriptedModel::new(vec![ScriptedReply::call("c", name, raw), ScriptedReply::text("done")]);
-    let agent = Agent::builder().model(model).tools(TOOLS.iter().map(tool)).store(Arc::clone(&store));
+    let agent = Agent::builder().model(model).tools(TOOLS.iter().map(tool)).store(store.clone());
     let agent = agent.shared_policy(Some(PARSED.clone())).build().unwrap();
     let mut result: Option<RunResult> = Some(agent.chat("go").await.unwrap());
     while let Some(paused) = result.filter(RunResult::is_awaiting_confirmation) {

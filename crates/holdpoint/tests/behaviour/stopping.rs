@@ -18,12 +18,12 @@ const POLL: Duration = Duration::from_millis(20);
 /// Longer than any test waits: a run that is taken over within it was given back.
 const LEASE: Duration = Duration::from_secs(600);
 
-fn memory() -> Arc<dyn Store> {
-    Arc::new(MemoryStore::new())
+fn memory() -> Store {
+    Store::from(MemoryStore::new())
 }
 
-fn builder(store: &Arc<dyn Store>, model: &ScriptedModel) -> AgentBuilder {
-    Agent::builder().shared_model(Arc::new(model.clone())).policy(by_name()).store(Arc::clone(store)).lease(LEASE)
+fn builder(store: &Store, model: &ScriptedModel) -> AgentBuilder {
+    Agent::builder().shared_model(Arc::new(model.clone())).policy(by_name()).store(store.clone()).lease(LEASE)
 }
 
 /// Asks for these calls, and then says `done`.
@@ -55,7 +55,7 @@ async fn ends_elsewhere(agent: &Agent, run: &RunId) -> RunResult {
             if result.status() == Status::Finished {
                 return result;
             }
-            let _ = tokio::time::timeout(POLL, agent.runner().store().changed(run, result.revision())).await;
+            let _ = tokio::time::timeout(POLL, agent.runner().store().runs.changed(run, result.revision())).await;
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("the run was given back")
@@ -181,7 +181,7 @@ impl Model for Silent {
 async fn a_model_that_does_not_answer_keeps_no_process_from_stopping() {
     let (store, asked, stop) = (memory(), Counter::default(), CancellationToken::new());
     let silent = Agent::builder().shared_model(Arc::new(Silent(asked.clone()))).policy(by_name()).lease(LEASE);
-    let first = silent.store(Arc::clone(&store)).build().unwrap().with_stopping(stop.clone());
+    let first = silent.store(store.clone()).build().unwrap().with_stopping(stop.clone());
     let run = RunId::new("r");
     let request = RunRequest::new("go").with_run_id(run.clone());
     let driving = tokio::spawn(async move { first.chat(request).await });

@@ -102,11 +102,11 @@ async fn of_a_resume_and_a_cancel_at_once_each_ends_in_a_state_that_fits_the_oth
 #[tokio::test]
 async fn a_driver_whose_run_was_taken_over_cannot_write_any_more() {
     let counter = Counter::default();
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = Store::from(MemoryStore::new());
     let (tool, gate) = gated("work", &counter);
     let script = vec![ScriptedReply::call("c", "work", "{}"), ScriptedReply::text("done"), ScriptedReply::text("done")];
     let model = ScriptedModel::new(script);
-    let builder = Agent::builder().model(model.clone()).policy(by_name()).store(Arc::clone(&store));
+    let builder = Agent::builder().model(model.clone()).policy(by_name()).store(store.clone());
     let old = builder.tool(tool.repeat(Repeat::Safe)).build().unwrap();
     let running = {
         let old = old.clone();

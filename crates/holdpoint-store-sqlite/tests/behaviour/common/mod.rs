@@ -18,13 +18,13 @@ pub(crate) fn url(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }
 
-pub(crate) async fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(&url(path)).await.unwrap()
+pub(crate) async fn open(path: &Path) -> Store {
+    Store::from(SqliteStore::open(&url(path)).await.unwrap())
 }
 
-pub(crate) async fn open_with_clock(path: &Path, clock: Arc<dyn Clock>) -> SqliteStore {
+pub(crate) async fn open_with_clock(path: &Path, clock: Arc<dyn Clock>) -> Store {
     let options = Options { clock: Some(clock), ..Options::default() };
-    SqliteStore::open_with(&url(path), options).await.unwrap()
+    Store::from(SqliteStore::open_with(&url(path), options).await.unwrap())
 }
 
 /// Opens what must not open, and says why it did not.
@@ -60,8 +60,8 @@ pub(crate) fn step(records: &[&[u8]], status: Status) -> Transition {
     Transition::new(records, head, START)
 }
 
-pub(crate) async fn create(store: &dyn Store, run: &str, status: Status) {
-    let made = store.commit(&RunId::new(run), Revision(0), step(&[b"first"], status)).await;
+pub(crate) async fn create(store: &Store, run: &str, status: Status) {
+    let made = store.runs.commit(&RunId::new(run), Revision(0), step(&[b"first"], status)).await;
     assert_eq!(made.unwrap(), Revision(1));
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use holdpoint::RunId;
 use holdpoint::store::{
-    ClaimRequest, CommitError, LeaseRequest, LeasedTask, Store, StoreError, StoreFault, StoreLayer, TaskCompletion,
-    TaskLease, Transition,
+    ClaimRequest, CommitError, Layer, LeaseRequest, LeasedTask, RunLeasesLayer, RunLogLayer, Store, StoreError,
+    StoreFault, TaskCompletion, TaskLease, TaskQueueLayer, Transition,
 };
 use holdpoint_core::Revision;
 
@@ -44,12 +44,12 @@ struct Planned {
 }
 
 pub(crate) struct Interrupted {
-    inner: Arc<dyn Store>,
+    inner: Store,
     planned: Mutex<Vec<Planned>>,
 }
 
 impl Interrupted {
-    pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+    pub(crate) fn new(inner: Store) -> Arc<Self> {
         Arc::new(Self { inner, planned: Mutex::default() })
     }
 
@@ -75,39 +75,58 @@ impl Interrupted {
     }
 }
 
-#[async_trait::async_trait]
-impl StoreLayer for Interrupted {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
+impl Layer for Interrupted {
+    fn inner(&self) -> &Store {
+        &self.inner
     }
+}
 
+#[async_trait::async_trait]
+impl RunLogLayer for Interrupted {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         self.reach(At::BeforeCommit).await?;
-        let committed = self.inner.commit(run, at, transition).await?;
+        let committed = self.inner.runs.commit(run, at, transition).await?;
         self.reach(At::AfterCommit).await?;
         Ok(committed)
     }
+}
 
+#[async_trait::async_trait]
+impl RunLeasesLayer for Interrupted {
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        let claimed = self.inner.claim(request).await?;
+        let claimed = self.inner.leases.claim(request).await?;
         if !claimed.is_empty() {
             self.reach(At::AfterClaim).await?;
         }
         Ok(claimed)
     }
+}
 
+#[async_trait::async_trait]
+impl TaskQueueLayer for Interrupted {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        let leased = self.inner.lease(request).await?;
+        let leased = self.inner.tasks.lease(request).await?;
         if !leased.is_empty() {
             self.reach(At::AfterLease).await?;
         }
         Ok(leased)
     }
 
-    async fn deliver(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
         self.reach(At::BeforeDeliver).await?;
-        let delivered = self.inner.deliver(lease, result).await?;
+        let delivered = self.inner.tasks.complete(lease, result).await?;
         self.reach(At::AfterDeliver).await?;
         Ok(delivered)
+    }
+}
+
+impl Interrupted {
+    pub(crate) fn store(self: &Arc<Self>) -> Store {
+        Store {
+            runs: Arc::clone(self) as _,
+            leases: Arc::clone(self) as _,
+            tasks: Arc::clone(self) as _,
+            ..self.inner.clone()
+        }
     }
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use holdpoint::codec::{decode_event, encode_question, new_run};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Policy, policy_fn};
-use holdpoint::store::{CommitError, MemoryStore, QuestionFilter, Record, Store, StoreError, StoreLayer, Transition};
+use holdpoint::store::{
+    CommitError, Layer, MemoryStore, QuestionFilter, Record, RunLogLayer, Scope, Store, StoreError, Transition,
+};
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
 use holdpoint::{Agent, AgentBuilder, Decision, RunId, RunResult, Status};
 use holdpoint_core::{CallIndex, Revision};
@@ -85,52 +87,68 @@ pub(crate) fn lines(result: &RunResult) -> Vec<String> {
 }
 
 /// A store that lets others in between at every step, so that races are real on one thread.
-pub(crate) struct YieldingStore(pub(crate) Arc<dyn Store>);
+pub(crate) struct YieldingStore(pub(crate) Store);
+
+impl Layer for YieldingStore {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait::async_trait]
-impl StoreLayer for YieldingStore {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
+impl RunLogLayer for YieldingStore {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         tokio::task::yield_now().await;
-        self.0.commit(run, at, transition).await
+        self.0.runs.commit(run, at, transition).await
     }
 
-    async fn load(&self, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         tokio::task::yield_now().await;
-        self.0.load(run, after).await
+        self.0.runs.load(scope, run, after).await
+    }
+}
+
+impl YieldingStore {
+    pub(crate) fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.0.clone() }
     }
 }
 
 /// A memory store that yields.
-pub(crate) fn yielding() -> Arc<dyn Store> {
-    Arc::new(YieldingStore(Arc::new(MemoryStore::new())))
+pub(crate) fn yielding() -> Store {
+    Arc::new(YieldingStore(Store::from(MemoryStore::new()))).store()
 }
 
 /// A store that looks after every commit whether the inbox says what the run says. For one thread: nobody comes between.
-pub(crate) struct Inboxed(pub(crate) Arc<dyn Store>);
+pub(crate) struct Inboxed(pub(crate) Store);
+
+impl Layer for Inboxed {
+    fn inner(&self) -> &Store {
+        &self.0
+    }
+}
 
 #[async_trait::async_trait]
-impl StoreLayer for Inboxed {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
+impl RunLogLayer for Inboxed {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
-        let committed = self.0.commit(run, at, transition).await;
-        if let Err(problem) = check_inbox(&*self.0, run).await {
+        let committed = self.0.runs.commit(run, at, transition).await;
+        if let Err(problem) = check_inbox(&self.0, run).await {
             panic!("{problem}");
         }
         committed
     }
 }
 
+impl Inboxed {
+    pub(crate) fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, ..self.0.clone() }
+    }
+}
+
 /// The pending questions of a run are those that its log tells of, and show what it tells.
-pub(crate) async fn check_inbox(store: &dyn Store, id: &RunId) -> Result<(), String> {
+pub(crate) async fn check_inbox(store: &Store, id: &RunId) -> Result<(), String> {
     let mut run = new_run(id.clone());
-    for record in store.load(id, Revision(0)).await.unwrap() {
+    for record in store.runs.load(&Scope::All, id, Revision(0)).await.unwrap() {
         run.apply(&decode_event(&record.body).unwrap());
     }
     let goes_on = !matches!(run.status(), Status::Finished | Status::Failed | Status::Cancelled);
@@ -138,7 +156,7 @@ pub(crate) async fn check_inbox(store: &dyn Store, id: &RunId) -> Result<(), Str
     let asked = places.filter_map(|index| Some((run.turn(), index, encode_question(&run, index)?)));
     let mut wanted: Vec<_> = asked.collect();
     let filter = QuestionFilter { run: Some(id.clone()), limit: Some(200), ..QuestionFilter::default() };
-    let rows = store.questions(&filter).await.unwrap().questions;
+    let rows = store.approvals.list(&filter).await.unwrap().questions;
     let mut found: Vec<_> = rows.iter().map(|row| (row.key.turn, row.key.index, row.body.to_vec())).collect();
     wanted.sort();
     found.sort();
@@ -198,7 +216,7 @@ pub(crate) async fn until(agent: &Agent, run: &RunId, wanted: impl Fn(&RunResult
             if wanted(&result) {
                 return result;
             }
-            let _ = tokio::time::timeout(LOOK_EVERY, agent.runner().store().changed(run, result.revision())).await;
+            let _ = tokio::time::timeout(LOOK_EVERY, agent.runner().store().runs.changed(run, result.revision())).await;
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("it happens in time")
