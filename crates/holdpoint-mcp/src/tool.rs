@@ -145,7 +145,7 @@ impl Running<'_> {
                 Reply::of(given).ok_or_else(|| ToolError::unknown("what a person answered cannot be read any more"))?,
             ),
         };
-        let mut sent = Sent { is_seen: reply.is_some(), ..Sent::default() };
+        let mut sent = Sent::default();
         let mut next = match &reply {
             None => Next::Again(self.params(None)?),
             Some(reply) => self.resumed(reply)?,
@@ -174,7 +174,10 @@ impl Running<'_> {
                     }
                     None => self.answered(*answer, &exchange)?,
                 },
-                Turn::Asked(ask) => self.asked(ask, exchange, reply.as_ref()),
+                Turn::Asked(ask) => {
+                    sent.is_seen = true;
+                    self.asked(ask, exchange, reply.as_ref())
+                }
                 Turn::Ended => Next::Over(Ok(self.tool.unanswered(exchange.session().problem()))),
             };
         }

@@ -25,6 +25,10 @@ fn starter() -> Option<mpsc::Sender<Order>> {
         let (sender, orders) = mpsc::channel::<Order>();
         let body = move || {
             for Order { mut command, is_wanted, runtime, reply } in orders {
+                // Whoever wanted it is gone, so it is not wanted.
+                if reply.is_closed() {
+                    continue;
+                }
                 let _entered = runtime.enter();
                 // A runtime that shuts down panics; this thread must not die of it, and every program with it.
                 let started = catch_unwind(AssertUnwindSafe(|| is_wanted().then(|| command.spawn()).transpose()));

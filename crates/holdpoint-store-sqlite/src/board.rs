@@ -160,8 +160,8 @@ impl TaskNow {
 /// Everything that a group is about.
 pub(crate) struct Board {
     pub(crate) now: Timestamp,
-    /// Leases that end by then have lapsed.
-    pub(crate) lapsed: Timestamp,
+    /// The moment by which leases begin and lapse.
+    pub(crate) lease_now: Timestamp,
     pub(crate) runs: Keyed<RunId, RunSeen>,
     pub(crate) tasks: Keyed<CallKey, TaskSeen>,
     /// The sessions in which somebody is alone, of those that the group asks for.
@@ -178,7 +178,7 @@ impl Board {
     pub(crate) fn new(clock: &dyn Clock) -> Self {
         Self {
             now: clock.now(),
-            lapsed: clock.lapse_moment(),
+            lease_now: clock.lease_moment(),
             runs: Keyed::new(),
             tasks: Keyed::new(),
             slots: HashSet::new(),

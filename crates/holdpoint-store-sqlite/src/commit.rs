@@ -95,7 +95,7 @@ fn check_guards(board: &Board, step: &Step) -> Result<(), CommitError> {
         TaskChange::Open(_) => true,
         TaskChange::Close { turn, index, guard } => {
             let task = board.task(&CallKey { run: step.run.clone(), turn: *turn, index: *index });
-            guard.holds(task.map(TaskNow::guarded), board.lapsed)
+            guard.holds(task.map(TaskNow::guarded), board.lease_now)
         }
     };
     if step.tasks.iter().all(holds) { Ok(()) } else { Err(CommitError::LeaseLost) }
@@ -139,7 +139,7 @@ fn check_last(board: &mut Board, step: &Step) -> Result<(), CommitError> {
 fn move_run(board: &mut Board, (step, slot): (&Step, Option<String>), revision: Revision) -> (i64, Chain) {
     let hold = step.hold.as_ref().filter(|_| step.head.status == Status::Running);
     let lease_ms = hold.map_or(0, |hold| hold.lease_ms.min(LEASE_MS_MAX));
-    let lease_until = board.now.plus_ms(lease_ms);
+    let lease_until = board.lease_now.plus_ms(lease_ms);
     let owner = hold.map(|hold| hold.owner.as_str().into());
     let agent = step.head.agent.clone().unwrap_or_default();
     let tenant = step.head.tenant.clone();

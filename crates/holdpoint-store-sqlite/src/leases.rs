@@ -59,10 +59,10 @@ pub(crate) async fn any_claimable(
 pub(crate) fn claim(batch: &mut Batch, request: &ClaimRequest, board: &Board) -> StatementNo {
     let values = || {
         let limit = signed_len(request.limit.min(CLAIM_LIMIT_MAX));
-        Values::rows(agent_rows(&request.agents)).int(board.lapsed.0).int(limit)
+        Values::rows(agent_rows(&request.agents)).int(board.lease_now.0).int(limit)
     };
     let runs = batch.add(CLAIMABLE, values());
-    let until = lease_end(&request.hold, board.now);
+    let until = lease_end(&request.hold, board.lease_now);
     let lease_ms = signed(request.hold.lease_ms.min(LEASE_MS_MAX));
     batch.add(CLAIM, values().text(request.hold.owner.as_str()).int(until.0).int(lease_ms));
     runs
@@ -74,7 +74,7 @@ pub(crate) fn read_runs(rows: &[SqliteRow]) -> Result<Vec<RunId>, StoreError> {
 }
 
 pub(crate) fn renew(board: &mut Board, run: &RunId, hold: &Hold) -> LeaseState {
-    let now = board.now;
+    let now = board.lease_now;
     let Some(run) = board.run_mut(run) else { return LeaseState::Lost };
     if run.status != Status::Running || run.owner.as_deref() != Some(hold.owner.as_str()) {
         return LeaseState::Lost;

@@ -210,14 +210,14 @@ impl RunLeases for SqliteStore {
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        if !leases::any_claimable(&self.readers, request, self.clock.lapse_moment()).await? {
+        if !leases::any_claimable(&self.readers, request, self.clock.lease_moment()).await? {
             return Ok(Vec::new());
         }
         self.ask(|answer| Request::Claim(request.clone(), answer)).await
     }
 
     async fn overlong(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        leases::overlong(&self.readers, agents, limit.min(DUE_LIMIT_MAX), self.now()).await
+        leases::overlong(&self.readers, agents, limit.min(DUE_LIMIT_MAX), self.clock.lease_moment()).await
     }
 
     async fn end(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
@@ -259,7 +259,7 @@ impl TaskQueue for SqliteStore {
     }
 
     async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError> {
-        self.readers.lapsed(agents, self.clock.lapse_moment(), limit).await
+        self.readers.lapsed(agents, self.clock.lease_moment(), limit).await
     }
 
     async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {

@@ -139,7 +139,7 @@ pub(crate) fn lease(batch: &mut Batch, board: &mut Board, request: &LeaseRequest
     };
     board.last_ticket += 1;
     let lease_ms = request.lease_ms.min(LEASE_MS_MAX);
-    let until = now.plus_ms(lease_ms);
+    let until = board.lease_now.plus_ms(lease_ms);
     let tasks = batch.add(sql.first, with_tenant(values(), request));
     let taken = values().text(&request.worker).int(board.last_ticket).int(until.0).int(signed(lease_ms));
     batch.add(sql.take, with_tenant(taken, request));
@@ -178,7 +178,7 @@ fn until(end: Timestamp, deadline: Option<Timestamp>) -> Timestamp {
 
 /// A lease under which the result came needs no more time and is not lost either.
 pub(crate) fn heartbeat(board: &mut Board, lease: &TaskLease, lease_ms: u64) -> LeaseState {
-    let end = board.now.plus_ms(lease_ms.min(LEASE_MS_MAX));
+    let end = board.lease_now.plus_ms(lease_ms.min(LEASE_MS_MAX));
     let Some(task) = board.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
     match task.state {
         TaskStage::Leased(_) => {
@@ -209,7 +209,7 @@ pub(crate) fn deliver(board: &mut Board, lease: &TaskLease, result: Vec<u8>) -> 
 
 /// A result that is there stays there.
 pub(crate) fn release(board: &mut Board, lease: &TaskLease, how: Release) -> LeaseState {
-    let (now, lapsed) = (board.now, board.lapsed);
+    let (now, lapsed) = (board.now, board.lease_now);
     let Some(task) = board.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
     match task.state {
         TaskStage::Leased(_) => {}

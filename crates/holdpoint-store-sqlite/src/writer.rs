@@ -290,7 +290,7 @@ fn take(batch: &mut Batch, board: &mut Board, request: Request) -> Option<Reply>
         Request::RevokeGrant(revoking, answer) => {
             Some(Reply::Changed(answer, grants::revoke(batch, &revoking, board.now)))
         }
-        Request::EndLease(lease, answer) => Some(Reply::Changed(answer, leases::end(batch, &lease, board.now))),
+        Request::EndLease(lease, answer) => Some(Reply::Changed(answer, leases::end(batch, &lease, board.lease_now))),
         Request::Desk(write, answer) => Some(Reply::Desk(answer, write.add(batch, board))),
         Request::Lease(request, answer) => {
             let (tasks, leasing) = tasks::lease(batch, board, &request);

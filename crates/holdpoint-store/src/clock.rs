@@ -12,10 +12,10 @@ pub trait Clock: Send + Sync + 'static {
     /// The moment.
     fn now(&self) -> Timestamp;
 
-    /// The moment up to which leases of other processes count as lapsed. Never after [`Clock::now`]. After the machine's clock
-    /// was set back, a process that was there before is ahead of one that started since: by its own moment the other's leases
-    /// would have lapsed before they began.
-    fn lapse_moment(&self) -> Timestamp {
+    /// The moment by which leases begin and lapse. Never after [`Clock::now`]. After the machine's clock was set back, a process
+    /// that was there before is ahead of one that started since: by their own moments, one's leases would have lapsed before
+    /// they began, and the other's would last for ever.
+    fn lease_moment(&self) -> Timestamp {
         self.now()
     }
 }
@@ -37,7 +37,7 @@ impl Clock for SystemClock {
         self.0.follow(wall_us(), boot_us())
     }
 
-    fn lapse_moment(&self) -> Timestamp {
+    fn lease_moment(&self) -> Timestamp {
         self.now().min(Timestamp(wall_us()))
     }
 }

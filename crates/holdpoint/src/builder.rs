@@ -18,9 +18,7 @@ use crate::callbacks::Callbacks;
 use crate::deltas::DeltaHub;
 use crate::failpoint::Failpoints;
 use crate::instrument::{InstrumentSink, Instruments};
-use crate::parts::{
-    BACKGROUND_RESULTS_MAX, Live, Migration, POLICY_TIMEOUT, Parts, RUN_LEASE, SpanParent, UnsignedImports,
-};
+use crate::parts::{Live, Migration, POLICY_TIMEOUT, Parts, RUN_LEASE, SpanParent, UnsignedImports};
 use crate::stopping::Stopping;
 use crate::{Agent, AgentConfig, EndedCall, Error, Runner, StartedCall};
 
@@ -398,7 +396,7 @@ impl<T: Buildable> Builder<T> {
             span_parent: self.span_parent,
             stats: Arc::default(),
             stopping: Stopping::default(),
-            background_results: Arc::new(tokio::sync::Semaphore::new(BACKGROUND_RESULTS_MAX)),
+            background_results: Arc::default(),
         };
         Ok(T::built(Runner { parts: Arc::new(parts) }, self.system_prompt))
     }

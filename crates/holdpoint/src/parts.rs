@@ -11,13 +11,13 @@ use holdpoint_model::{Model, ModelOptions, TokenCounter, ToolChoice};
 use holdpoint_policy::Guarded;
 use holdpoint_store::{Hold, LeaseClock, OwnerId, Store};
 use holdpoint_tools::{Chain, Executors, Registry};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::Callbacks;
 use crate::deltas::DeltaHub;
 use crate::failpoint::Failpoints;
 use crate::instrument::Instruments;
+use crate::queue::BackgroundResults;
 use crate::stopping::Stopping;
 use crate::tool_stats::AllStats;
 
@@ -26,8 +26,6 @@ pub(crate) const POLICY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Run lease: another process may take the run over after this long without a renewal.
 pub(crate) const RUN_LEASE: Duration = Duration::from_secs(30);
-/// How many results may wait in the background for a store that is out of reach.
-pub(crate) const BACKGROUND_RESULTS_MAX: usize = 1_024;
 /// How often a lease is renewed within its length.
 pub(crate) const RENEWALS_PER_LEASE: u32 = 3;
 
@@ -58,8 +56,7 @@ pub(crate) struct Parts {
     pub(crate) span_parent: Option<SpanParent>,
     pub(crate) stats: Arc<AllStats>,
     pub(crate) stopping: Stopping,
-    /// One permit for each result that waits in the background for a store that is out of reach.
-    pub(crate) background_results: Arc<Semaphore>,
+    pub(crate) background_results: Arc<BackgroundResults>,
 }
 
 impl Parts {

@@ -1,13 +1,14 @@
 //! Tasks as workers see them, whichever language they are written in: lease, heartbeat, complete, fail.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use holdpoint_codec::decode_event;
 use holdpoint_codec::tasks::{decode_delivery, encode_delivery};
 use holdpoint_core::{
-    AfterLoss, Attempt, CallIndex, CallKey, Decision, Event, Fence, Input, LossCause, Outcome, Refit, Rejection,
-    Revision, RunId, Settlement, Source, Status, TaskLate, TaskLost, TaskRevoked, ToolChanged, ToolFacts, ToolResult,
-    task_loss,
+    AfterLoss, Attempt, Call, CallIndex, CallKey, CallState, Decision, Event, Fence, Input, LossCause, Outcome, Refit,
+    Rejection, Revision, Settlement, Source, Status, TaskLate, TaskLost, TaskRevoked, ToolChanged, ToolFacts,
+    ToolResult, task_loss,
 };
 use holdpoint_store::{
     DeliveredTask, LeaseRequest, LeaseState, LeasedTask, Release, Scope, Store, StoreError, TaskCompletion, TaskGuard,
@@ -15,10 +16,13 @@ use holdpoint_store::{
 };
 use holdpoint_tools::limit_output;
 
-use crate::driver::Guards;
+use crate::driver::{Guards, load_run};
 use crate::opening::{Opening, QueueFinding, Then, end_orphans};
 use crate::patience::Patience;
 use crate::{Error, Runner};
+
+/// How many results may wait in the background for a store that is out of reach.
+const BACKGROUND_RESULTS_MAX: usize = 1_024;
 
 /// What a worker says when it could not do a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +64,40 @@ impl LateResult {
     fn of(holder: &TaskHolder, settlement: &Settlement) -> Self {
         let TaskHolder { lease, attempt, worker } = holder.clone();
         Self { key: lease.key, attempt, worker, result: Arc::clone(&settlement.result) }
+    }
+}
+
+/// The leases whose results wait in the background for a store that is out of reach, each once.
+#[derive(Debug, Default)]
+pub(crate) struct BackgroundResults(Mutex<HashSet<TaskLease>>);
+
+/// While it lives, a result waits in the background.
+struct WaitingResult {
+    waiting: Arc<BackgroundResults>,
+    lease: TaskLease,
+}
+
+impl BackgroundResults {
+    /// Nothing if a result of this lease waits already, or too many do.
+    fn enter(self: &Arc<Self>, lease: &TaskLease) -> Option<WaitingResult> {
+        let mut leases = self.leases();
+        if leases.len() >= BACKGROUND_RESULTS_MAX && !leases.contains(lease) {
+            let CallKey { run, index: call, .. } = &lease.key;
+            tracing::error!(target: "holdpoint", %run, %call, "result dropped: too many results wait for the store");
+            return None;
+        }
+        let is_new = leases.insert(lease.clone());
+        is_new.then(|| WaitingResult { waiting: Arc::clone(self), lease: lease.clone() })
+    }
+
+    fn leases(&self) -> std::sync::MutexGuard<'_, HashSet<TaskLease>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for WaitingResult {
+    fn drop(&mut self) {
+        self.waiting.leases().remove(&self.lease);
     }
 }
 
@@ -136,9 +174,14 @@ impl Queue {
         settlement: Settlement,
         patience: Patience,
     ) -> Result<(), Error> {
-        match self.settle_within(holder, &settlement, patience).await {
+        match self.settle_within(&holder.lease, &settlement, patience).await {
             Ok(Settled::Accepted) => Ok(()),
-            Ok(Settled::TooLate) => Err(Rejection::LeaseLost.into()),
+            Ok(Settled::TooLate) => {
+                if self.keep_late(LateResult::of(holder, &settlement), Patience::new()).await.is_err() {
+                    self.settle_in_background(holder, settlement);
+                }
+                Err(Rejection::LeaseLost.into())
+            }
             Err(error) => {
                 self.settle_in_background(holder, settlement);
                 Err(error)
@@ -147,37 +190,35 @@ impl Queue {
     }
 
     fn settle_in_background(&self, holder: &TaskHolder, settlement: Settlement) {
-        let CallKey { run, index: call, .. } = &holder.lease.key;
-        let Ok(permit) = Arc::clone(&self.runner.parts.background_results).try_acquire_owned() else {
-            tracing::error!(target: "holdpoint", %run, %call, "result dropped: too many results wait for the store");
-            return;
-        };
+        let waiting = &self.runner.parts.background_results;
+        let Some(waits) = BackgroundResults::enter(waiting, &holder.lease) else { return };
         let (queue, holder) = (self.clone(), holder.clone());
         tokio::spawn(async move {
-            if let Err(error) = queue.settle_within(&holder, &settlement, Patience::for_result()).await {
+            let settled = queue.settle_within(&holder.lease, &settlement, Patience::for_result()).await;
+            let kept = match settled {
+                Ok(Settled::Accepted) => Ok(()),
+                Ok(Settled::TooLate) => {
+                    queue.keep_late(LateResult::of(&holder, &settlement), Patience::for_result()).await
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = kept {
                 let CallKey { run, index: call, .. } = &holder.lease.key;
                 tracing::error!(target: "holdpoint", %run, %call, code = %error.code(), "result dropped: the store stayed out of reach");
             }
-            drop(permit);
+            drop(waits);
         });
     }
 
     /// An error means that nothing is known of the result when patience is over.
     async fn settle_within(
         &self,
-        holder: &TaskHolder,
+        lease: &TaskLease,
         settlement: &Settlement,
         mut patience: Patience,
     ) -> Result<Settled, Error> {
         loop {
-            let tried = match self.try_settle(&holder.lease, settlement).await {
-                Ok(Settled::TooLate) => {
-                    self.keep_late(LateResult::of(holder, settlement), patience).await?;
-                    return Ok(Settled::TooLate);
-                }
-                tried => tried,
-            };
-            match tried {
+            match self.try_settle(lease, settlement).await {
                 // Whatever is wrong with the store may pass.
                 Err(Error::Store(error)) => {
                     if !patience.wait().await {
@@ -241,11 +282,11 @@ impl Queue {
         }))
     }
 
-    /// Attaches a late result to the question about its call, if there is one. Waits while the run is driven or the store is
-    /// out of reach. An error means that neither had ended when patience was over.
+    /// Attaches a late result to the question about its call, if there is one. Waits while somebody may yet be asked, or the
+    /// store is out of reach. An error means that neither had ended when patience was over.
     pub(crate) async fn keep_late(&self, late: LateResult, mut patience: Patience) -> Result<(), Error> {
         let LateResult { key, attempt, worker, result } = late;
-        let CallKey { run, turn, index: call } = key;
+        let CallKey { run, turn, index: call } = key.clone();
         let input = Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result }));
         let finding = QueueFinding { run: run.clone(), input, guards: Guards::none(), then: Then::Leave };
         loop {
@@ -257,8 +298,9 @@ impl Queue {
                 Err(error) => error,
             };
             let waits = match &error {
+                Error::Store(StoreError::NotFound { .. }) => false,
                 Error::Store(_) => true,
-                Error::Rejected(Rejection::LeaseLost) => self.is_driven(&run).await,
+                Error::Rejected(Rejection::LeaseLost) => self.may_be_asked(&key).await,
                 _ => false,
             };
             if !waits {
@@ -271,9 +313,14 @@ impl Queue {
         }
     }
 
-    async fn is_driven(&self, run: &RunId) -> bool {
-        match self.store().runs.head(&Scope::All, run).await {
-            Ok(head) => head.is_some_and(|head| head.status == Status::Running),
+    /// Whether the run is driven, and a person may yet be asked about this call.
+    async fn may_be_asked(&self, key: &CallKey) -> bool {
+        match load_run(&self.runner.parts, &key.run).await {
+            Ok(run) => {
+                let is_open = |call: &Call| !matches!(call.state, CallState::Settled(_));
+                run.status() == Status::Running && run.turn() == key.turn && run.call(key.index).is_some_and(is_open)
+            }
+            Err(Error::Store(StoreError::NotFound { .. })) => false,
             Err(_) => true,
         }
     }

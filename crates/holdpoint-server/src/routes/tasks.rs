@@ -54,6 +54,8 @@ struct Lease {
     w: String,
     /// Whose it is.
     t: Option<String>,
+    /// The agent of its run.
+    g: Arc<str>,
 }
 
 impl Lease {
@@ -64,23 +66,26 @@ impl Lease {
             a: leased.task.attempts.0,
             w: worker.to_owned(),
             t: caller.scope.tenant().map(str::to_owned),
+            g: Arc::clone(&leased.task.agent),
         };
         app.sealer.seal(Purpose::Lease, &serde_json::to_vec(&lease).unwrap_or_default())
     }
 
-    /// The holder that a token names. A token of another task, tenant or server is as good as none.
-    fn open(ask: &Ask, key: &CallKey, token: &str) -> Answer<TaskHolder> {
+    /// The holder that a token names, and the runner of the task. A token of another task, tenant or server is as good as none.
+    fn open(ask: &Ask, key: &CallKey, token: &str) -> Answer<(TaskHolder, Runner)> {
         let lost = || Refusal::from(Rejection::LeaseLost);
         let payload = ask.app.sealer.open(Purpose::Lease, token).ok_or_else(lost)?;
         let lease: Lease = serde_json::from_slice(&payload).map_err(|_| lost())?;
         if lease.t.as_deref() != ask.caller.scope.tenant() || lease.k != key.to_string() {
             return Err(lost());
         }
-        Ok(TaskHolder {
+        let holder = TaskHolder {
             lease: TaskLease { key: key.clone(), fence: Fence(lease.f) },
             attempt: Attempt(lease.a),
             worker: lease.w.into(),
-        })
+        };
+        // The store may be out of reach: then the runner keeps trying.
+        Ok((holder, ask.app.runner_of(Some(&lease.g))?.clone()))
     }
 }
 
@@ -273,7 +278,7 @@ fn matchers(patterns: &[String]) -> Answer<Vec<GlobMatcher>> {
 )]
 pub(super) async fn heartbeat(ask: Ask, id: Id, Body(body): Body<HeartbeatBody>) -> Answer<Json<HeartbeatAnswer>> {
     ask.caller.need(Right::Work)?;
-    let holder = Lease::open(&ask, &id.task()?, &body.lease)?;
+    let (holder, _) = Lease::open(&ask, &id.task()?, &body.lease)?;
     let lease_ms = lease_ms(body.lease_ms)?;
     let states = ask.app.store.tasks.heartbeat(std::slice::from_ref(&holder.lease), lease_ms).await?;
     match states.first() {
@@ -293,10 +298,9 @@ pub(super) async fn heartbeat(ask: Ask, id: Id, Body(body): Body<HeartbeatBody>)
 pub(super) async fn complete(ask: Ask, id: Id, Body(body): Body<CompleteBody>) -> Answer<http::StatusCode> {
     ask.caller.need(Right::Work)?;
     let key = id.task()?;
-    let holder = Lease::open(&ask, &key, &body.lease)?;
+    let (holder, runner) = Lease::open(&ask, &key, &body.lease)?;
     let CompleteBody { text, json, content, error, .. } = body;
     let result = Given { text, json, content, error }.result(id.as_str())?;
-    let runner = runner_of(&ask, &key).await?;
     let delivering = async move { runner.queue().complete(&holder, result).await };
     ask.app.driving.see_through(delivering).await?;
     Ok(http::StatusCode::NO_CONTENT)
@@ -311,19 +315,11 @@ pub(super) async fn complete(ask: Ask, id: Id, Body(body): Body<CompleteBody>) -
 pub(super) async fn fail(ask: Ask, id: Id, Body(body): Body<FailBody>) -> Answer<http::StatusCode> {
     ask.caller.need(Right::Work)?;
     let key = id.task()?;
-    let holder = Lease::open(&ask, &key, &body.lease)?;
+    let (holder, runner) = Lease::open(&ask, &key, &body.lease)?;
     let fault = if body.started { WorkerFault::Started } else { WorkerFault::NotStarted };
-    let runner = runner_of(&ask, &key).await?;
     let failing = async move { runner.queue().fail(&holder.lease, fault).await };
     ask.app.driving.see_through(failing).await?;
     Ok(http::StatusCode::NO_CONTENT)
-}
-
-/// The runner of a task's run. A task that is gone has a lease that is lost.
-async fn runner_of(ask: &Ask, key: &CallKey) -> Answer<Runner> {
-    let head = ask.app.store.runs.head(&ask.caller.scope, &key.run).await?;
-    let head = head.ok_or(Rejection::LeaseLost)?;
-    Ok(ask.app.runner_of(head.agent.as_deref())?.clone())
 }
 
 /// Which tasks.

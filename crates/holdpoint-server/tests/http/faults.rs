@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint::RunId;
 use holdpoint::store::{
-    ApprovalsLayer, CommitError, Layer, LeaseRequest, LeasedTask, MemoryStore, QuestionChanges, QuestionSeq, Record,
-    Reservation, Reserved, ResponseKey, RunLogLayer, Scope, ServerStateLayer, Store, StoreError, StoreTally,
-    TaskQueueLayer, Transition, WorkerSeen,
+    ApprovalsLayer, CommitError, Head, Layer, LeaseRequest, LeasedTask, MemoryStore, QuestionChanges, QuestionSeq,
+    Record, Reservation, Reserved, ResponseKey, RunLogLayer, Scope, ServerStateLayer, Store, StoreError, StoreFault,
+    StoreTally, TaskCompletion, TaskLease, TaskQueueLayer, Transition, WorkerSeen,
 };
 use holdpoint_core::Revision;
 use reqwest::{Method, StatusCode};
@@ -385,4 +385,81 @@ async fn a_task_that_cannot_be_handed_over_is_not_asked_for_without_a_pause() {
     let leases = leased.available_permits();
     assert!((2..=6).contains(&leases), "it was leased {leases} times");
     assert_eq!(gate.available_permits(), 1, "who asks again and again is noted now and then");
+}
+
+/// A store that is out of reach for a while.
+struct CutOff {
+    inner: Store,
+    is_cut: AtomicBool,
+    /// How often a result was brought meanwhile.
+    refused: Semaphore,
+}
+
+impl CutOff {
+    fn reach(&self) -> Result<(), StoreError> {
+        let away = || StoreError::fault(StoreFault::Unavailable, "reach", "the link is cut");
+        if self.is_cut.load(Ordering::SeqCst) { Err(away()) } else { Ok(()) }
+    }
+
+    fn store(self: &Arc<Self>) -> Store {
+        Store { runs: Arc::clone(self) as _, tasks: Arc::clone(self) as _, ..self.inner.clone() }
+    }
+}
+
+impl Layer for CutOff {
+    fn inner(&self) -> &Store {
+        &self.inner
+    }
+}
+
+#[async_trait]
+impl RunLogLayer for CutOff {
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        self.reach()?;
+        self.inner.runs.commit(run, at, transition).await
+    }
+
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        self.reach()?;
+        self.inner.runs.load(scope, run, after).await
+    }
+
+    async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        self.reach()?;
+        self.inner.runs.head(scope, run).await
+    }
+}
+
+#[async_trait]
+impl TaskQueueLayer for CutOff {
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        if let Err(error) = self.reach() {
+            self.refused.add_permits(1);
+            return Err(error);
+        }
+        self.inner.tasks.complete(lease, result).await
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_comes_while_the_store_is_out_of_reach_is_stored_when_it_is_back() {
+    let inner = MemoryStore::new().into();
+    let cut = Arc::new(CutOff { inner, is_cut: AtomicBool::new(false), refused: Semaphore::new(0) });
+    let stage = Stage::with(Setting { store: Some(cut.store()), without_worker: true, ..Setting::default() }).await;
+    let run = stage.run("use remote {}").await;
+    let leased = stage.post("/v1/tasks/lease", json!({"wait_ms": 20000})).await.expect(StatusCode::OK);
+    let task = &leased["tasks"][0];
+    cut.is_cut.store(true, Ordering::SeqCst);
+    let path = format!("/v1/tasks/{}/complete", task["id"].as_str().unwrap());
+    let completing = stage.post(&path, json!({"lease": task["lease"], "text": "done"}));
+    let mending = async {
+        cut.refused.acquire_many(2).await.unwrap().forget();
+        cut.is_cut.store(false, Ordering::SeqCst);
+    };
+    let (completed, ()) = tokio::join!(completing, mending);
+    completed.expect(StatusCode::NO_CONTENT);
+    let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+    let request = stage.request(Method::GET, &format!("{path}/events"));
+    request.header("accept", "text/event-stream").send().await.unwrap().text().await.unwrap();
+    assert_eq!(stage.get(&path).await.expect(StatusCode::OK)["status"], "finished");
 }

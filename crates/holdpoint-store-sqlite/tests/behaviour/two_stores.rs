@@ -146,10 +146,10 @@ struct Ahead {
 
 impl Clock for Ahead {
     fn now(&self) -> Timestamp {
-        self.lapse_moment().plus_ms(self.by_ms)
+        self.lease_moment().plus_ms(self.by_ms)
     }
 
-    fn lapse_moment(&self) -> Timestamp {
+    fn lease_moment(&self) -> Timestamp {
         Timestamp(1_800_000_000_000_000)
     }
 }
@@ -184,4 +184,39 @@ async fn a_process_that_is_ahead_of_another_leaves_its_leases_alone() {
     assert!(matches!(closed, Err(CommitError::LeaseLost)), "{closed:?}");
     assert_eq!(behind.leases.renew(&run, &hold("behind")).await.unwrap(), LeaseState::Held);
     assert_eq!(behind.tasks.complete(&leased.lease, b"done".to_vec()).await.unwrap(), TaskCompletion::Stored);
+}
+
+/// The same process frees what it left behind itself: its own leases are no longer than those of others.
+#[tokio::test]
+async fn a_process_that_is_ahead_makes_leases_that_lapse_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let ahead = open_with_clock(&path, Arc::new(Ahead { by_ms: 3_600_000 })).await;
+    let later = open_with_clock(&path, Arc::new(Later)).await;
+    let agents: Vec<Arc<str>> = vec!["support".into()];
+    let hold = |owner: &str| Hold { owner: OwnerId::new(owner), lease_ms: 30_000 };
+    let mut held = step(&[b"held"], Status::Running);
+    held.hold = Some(hold("dead"));
+    ahead.runs.commit(&RunId::new("held"), Revision(0), held).await.unwrap();
+    ahead.runs.commit(&RunId::new("left"), Revision(0), step(&[b"left"], Status::Running)).await.unwrap();
+    let mut opened = step(&[b"opened"], Status::AwaitingToolResults);
+    opened.tasks = vec![opening(0, b"body")];
+    ahead.runs.commit(&RunId::new("waiting"), Revision(0), opened).await.unwrap();
+    let leased = ahead.tasks.lease(&lease_request(1)).await.unwrap().remove(0);
+    assert_eq!(ahead.leases.overlong(&agents, 9).await.unwrap(), []);
+
+    let claim = |owner: &str| ClaimRequest { hold: hold(owner), agents: agents.clone(), limit: 9 };
+    assert_eq!(ahead.leases.claim(&claim("one")).await.unwrap(), [RunId::new("left")], "nobody holds it");
+    assert_eq!(later.leases.claim(&claim("two")).await.unwrap().len(), 2, "both leases have lapsed");
+    let lapsed = later.tasks.lapsed(&agents, 9).await.unwrap();
+    assert_eq!(lapsed.iter().map(|task| &task.key).collect::<Vec<_>>(), [&leased.lease.key]);
+}
+
+/// A process that started after the clock was set back, much later.
+struct Later;
+
+impl Clock for Later {
+    fn now(&self) -> Timestamp {
+        Ahead { by_ms: 0 }.now().plus_ms(70_000)
+    }
 }

@@ -68,8 +68,17 @@ impl Driver {
         self.meter.tools += started.elapsed();
         // What ended while this process lost the run is evidence for whoever is asked about it.
         while let Ok(report) = inbox.try_recv() {
-            if let Report::End { call, attempt, settlement } = report {
-                self.note_unsaved(call, attempt, &settlement);
+            match report {
+                Report::End { call, attempt, settlement } => self.note_unsaved(call, attempt, &settlement),
+                Report::HookFailed { call, returned: Some(returned), .. } => {
+                    self.note_unsaved(call, returned.attempt, &returned.settlement);
+                }
+                Report::HookFailed { returned: None, .. }
+                | Report::Begin { .. }
+                | Report::Defer { .. }
+                | Report::Unfinished(_)
+                | Report::Died
+                | Report::NotStarted(_) => {}
             }
         }
         match &outcome {

@@ -27,7 +27,8 @@ impl Driver {
             loop {
                 tokio::select! {
                     moved = &mut moved, if watching => match moved {
-                        Ok(_) => return,
+                        // Whoever moved the run has it: nothing more starts under this lease.
+                        Ok(_) => return lease.doubt(),
                         // The next commit will tell. Until then the lease is renewed as far as possible.
                         Err(error) => {
                             tracing::debug!(target: "holdpoint", run = %run, code = %error.code(), "run cannot be watched");

@@ -24,7 +24,7 @@ use crate::failpoint::Failpoint;
 use crate::lease::{Lease, NotStarted, TaskHold, start_attempt};
 use crate::opening::end_orphans;
 use crate::patience::Patience;
-use crate::queue::{TaskHolder, WorkerFault};
+use crate::queue::{Queue, TaskHolder, WorkerFault};
 use crate::{Error, Runner, spans};
 
 /// How a task ended here.
@@ -85,8 +85,7 @@ impl Bench {
         let queue = runner.queue();
         let given_back = matches!(done, Done::Failed(WorkerFault::NotStarted));
         let ended = match done {
-            // The lease is renewed meanwhile, so that nobody does the task again while its result waits for the store.
-            Done::Settled(settlement) => queue.settle(&holder, settlement, Patience::for_result()).await,
+            Done::Settled(settlement) => settled_for_sure(queue, holder, settlement).await,
             Done::Revoked(decision) => queue.revoke(&leased, decision).await,
             Done::Changed(changed) => queue.changed(&leased, *changed).await,
             Done::Failed(fault) => queue.fail(&leased.lease, fault).await,
@@ -102,6 +101,14 @@ impl Bench {
         }
         if given_back { Ended::GivenBack } else { Ended::Done }
     }
+}
+
+/// Delivers a result, also when the worker is told to stop and does not wait any longer. While it waits the lease is renewed, so
+/// that nobody does the task again while its result waits for the store.
+async fn settled_for_sure(queue: Queue, holder: TaskHolder, settlement: Settlement) -> Result<(), Error> {
+    let settling = async move { queue.settle(&holder, settlement, Patience::for_result()).await };
+    // A task of the runtime ends early only with the runtime itself.
+    tokio::spawn(settling).await.unwrap_or(Err(Error::NoRuntime))
 }
 
 impl Runner {
