@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{Status, Timestamp};
 
-/// The most runs that one call of [`crate::Store::prune`] removes, so that no lock is held for long.
+/// The most runs that one call of [`crate::RunLog::prune`] removes, so that no lock is held for long.
 pub const PRUNE_LIMIT_MAX: usize = 1_000;
 
 /// Which runs to remove. Only runs that are over are ever removed: never one that runs or waits.

@@ -60,7 +60,7 @@ pub struct StoreTally {
     pub tasks_delivered: u64,
 }
 
-/// What [`crate::Store::sweep`] threw away.
+/// What [`crate::ServerState::sweep`] threw away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Responses past their time.
