@@ -265,7 +265,7 @@ macro_rules! with_store_rules {
 /// # use std::sync::Arc;
 /// # use holdpoint_store::{ManualClock, MemoryStore, Store};
 /// # type Folder = (); type Durable = MemoryStore;
-/// # async fn open(_: &Folder, clock: &Arc<ManualClock>) -> Store { Arc::new(Durable::with_clock(clock.clone())) }
+/// # async fn open(_: &Folder, clock: &Arc<ManualClock>) -> Store { Durable::with_clock(clock.clone()).into() }
 /// mod conformance {
 ///     # use super::*;
 ///     use holdpoint_store::conformance::Fixture;
