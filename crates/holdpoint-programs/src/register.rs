@@ -4,29 +4,15 @@
 #[cfg(target_os = "linux")]
 mod linux;
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
-
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Entry;
 
-/// How many calls are remembered whose programs this process ended.
-const ENDED_MAX: usize = 1_024;
-
-/// The calls whose programs this process ended, the last ones: whoever asks about one of them may come second.
-static ENDED: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
-
-/// Ends the programs of processes of this user that died on this machine. Returns the calls that these programs did, and those
-/// whose programs this process ended before. Elsewhere than on Linux it does nothing.
+/// Ends the programs of processes of this user that died on this machine. Returns the calls that these programs did.
+/// Elsewhere than on Linux it does nothing.
 pub fn end_orphans() -> Vec<String> {
-    let ended = system::end_orphans();
-    let mut all = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
-    all.extend(ended);
-    let surplus = all.len().saturating_sub(ENDED_MAX);
-    all.drain(..surplus);
-    all.iter().cloned().collect()
+    system::end_orphans()
 }
 
 #[cfg(not(target_os = "linux"))]
