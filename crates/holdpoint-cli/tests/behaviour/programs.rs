@@ -4,14 +4,11 @@
 use crate::common;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use common::server::start;
+use common::until;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// How long the test waits before it gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const CONFIG: &str = r#"
 [server]
@@ -56,18 +53,6 @@ fn machine() -> TempDir {
     write("pay.sh", "echo $$ >> pay.pid\nexec sleep 600\n");
     write("server.sh", SERVER);
     folder
-}
-
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
-        // tidy: sleeps because the others are processes of their own, which are looked at again after a while
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// The program that wrote its number there and runs. An MCP server may be started again to agree on a version.

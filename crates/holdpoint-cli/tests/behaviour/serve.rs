@@ -4,30 +4,15 @@ use crate::common;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use common::http::Client;
 use common::server::{start, started};
+use common::until;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const ANY_PORT: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
-/// How long a test waits for a run before it gives up.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// Asks again and again until it is so.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
-        // tidy: sleeps because the other side is another process, which is asked again after a while
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 fn begun(client: &Client, agent: &str) -> Value {
     let (status, run) =

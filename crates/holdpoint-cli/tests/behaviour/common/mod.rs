@@ -8,8 +8,25 @@ pub(crate) mod server;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// How long a test waits for another process before it gives up.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Asks another process again and again until it is so.
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
+        // tidy: sleeps because the other side is another process, which is asked again after a while
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 /// The binary, in the project's folder.
 pub(crate) fn holdpoint(arguments: &[&str]) -> Command {
