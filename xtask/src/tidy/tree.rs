@@ -170,7 +170,10 @@ fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
         let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
         let kind = entry.file_type()?;
         if kind.is_file() {
-            found.push(path);
+            // In a worktree git keeps a file where a clone has its folder.
+            if name != ".git" {
+                found.push(path);
+            }
         } else if kind.is_dir() && is_ours(&name) {
             walk(root, &path, found)?;
         }
