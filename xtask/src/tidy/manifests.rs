@@ -3,7 +3,8 @@
 use super::tree::Manifest;
 use super::{Problem, Tree};
 
-const SHARED: [&str; 5] = ["version", "edition", "rust-version", "license", "publish"];
+const SHARED: [&str; 9] =
+    ["version", "edition", "rust-version", "license", "authors", "readme", "keywords", "categories", "publish"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     tree.manifests.iter().flat_map(check_crate).collect()

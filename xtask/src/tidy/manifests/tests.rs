@@ -8,6 +8,10 @@ version.workspace = true
 edition.workspace = true
 rust-version.workspace = true
 license.workspace = true
+authors.workspace = true
+readme.workspace = true
+keywords.workspace = true
+categories.workspace = true
 publish.workspace = true
 
 [lints]
@@ -34,6 +38,7 @@ fn each_missing_part_is_a_problem() {
         ("description = \"What it is\"\n", ""),
         ("What it is", " "),
         ("edition.workspace = true", "edition = \"2024\""),
+        ("keywords.workspace = true\n", ""),
         ("serde.workspace = true", "serde = \"1\""),
     ] {
         assert!(GOOD.contains(part));
