@@ -9,6 +9,7 @@ mod direction;
 mod invariants;
 mod links;
 mod manifests;
+mod modules;
 mod paths;
 pub(crate) mod samples;
 mod scenarios;
@@ -49,12 +50,13 @@ pub(crate) struct Findings {
 
 /// Applies every rule.
 pub(crate) fn check(tree: &Tree) -> Findings {
-    let rules: [fn(&Tree) -> Vec<Problem>; 12] = [
+    let rules: [fn(&Tree) -> Vec<Problem>; 13] = [
         unreadable,
         direction::check,
         bans::check,
         sizes::check,
         stubs::check,
+        modules::check,
         paths::check,
         manifests::check,
         links::check,

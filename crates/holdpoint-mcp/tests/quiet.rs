@@ -1,7 +1,7 @@
 //! What never reaches a log, however much is logged. In a file of its own: the subscriber is the whole process's.
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
-#[path = "behaviour/common/mod.rs"]
+#[path = "behaviour/common.rs"]
 mod common;
 
 use std::io::{self, Write};

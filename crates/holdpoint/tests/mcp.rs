@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
-#[path = "behaviour/common/mod.rs"]
+#[path = "behaviour/common.rs"]
 mod common;
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
 // One test only: a subscriber of one thread does not hear call sites that another thread saw first.
-#[path = "behaviour/common/mod.rs"]
+#[path = "behaviour/common.rs"]
 mod common;
 
 use std::sync::{Arc, Mutex};

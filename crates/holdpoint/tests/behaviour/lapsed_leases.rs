@@ -3,12 +3,11 @@
 
 mod outages;
 
-use crate::common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::interrupted::{At, Interrupted, Then};
+use crate::common;
+use crate::interrupted::{At, Interrupted, Then};
 use common::{Counter, by_name, echo, until};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::store::{

@@ -19,6 +19,7 @@ mod grants;
 mod half_messages;
 mod history_rules;
 mod inbox;
+mod interrupted;
 mod keepers;
 mod lapsed_leases;
 mod models;

@@ -2,8 +2,6 @@
 #![allow(dead_code)]
 #![allow(clippy::unwrap_used, reason = "the whole file is a test, its helpers included")]
 
-pub(crate) mod interrupted;
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
