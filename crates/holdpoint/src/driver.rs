@@ -24,13 +24,13 @@ use holdpoint_core::{Conductor, Input, Rejection, Revision, Run, RunId, Status, 
 use holdpoint_store::SessionUse;
 use tracing::{Instrument, Span};
 
-use crate::lease::RunLease;
-use crate::listen::Listeners;
+use crate::background::patience::Patience;
+use crate::background::queue::LateResult;
+use crate::call::lease::RunLease;
+use crate::entry::result::{Carried, Durations, Segment};
+use crate::events::listen::Listeners;
+use crate::events::stream::StreamSender;
 use crate::parts::{LiveGuard, Parts};
-use crate::patience::Patience;
-use crate::queue::LateResult;
-use crate::result::{Carried, Durations, Segment};
-use crate::stream::StreamSender;
 use crate::{Error, RunResult, Runner};
 
 pub(crate) use changed::{has_changed, unfit_arguments};
@@ -225,7 +225,7 @@ impl Driver {
     fn turn_span(&mut self) -> Span {
         let turn = self.run().turn();
         if self.turn.0 != turn {
-            self.turn = (turn, crate::spans::turn(self.run()));
+            self.turn = (turn, crate::events::spans::turn(self.run()));
         }
         self.turn.1.clone()
     }

@@ -13,13 +13,13 @@ use holdpoint_store::{Hold, LeaseClock, OwnerId, Store};
 use holdpoint_tools::{Chain, Executors, Registry};
 use tokio_util::sync::CancellationToken;
 
-use crate::callbacks::Callbacks;
-use crate::deltas::DeltaHub;
+use crate::background::queue::BackgroundResults;
+use crate::background::stopping::Stopping;
+use crate::events::callbacks::Callbacks;
+use crate::events::deltas::DeltaHub;
+use crate::events::instrument::Instruments;
+use crate::events::tool_stats::AllStats;
 use crate::failpoint::Failpoints;
-use crate::instrument::Instruments;
-use crate::queue::BackgroundResults;
-use crate::stopping::Stopping;
-use crate::tool_stats::AllStats;
 
 /// How long a policy may take to decide.
 pub(crate) const POLICY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -8,9 +8,9 @@ use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, Scope, StoreError, 
 
 use super::{Driver, Interrupted};
 use crate::Error;
+use crate::background::patience::Patience;
 use crate::failpoint::Failpoint;
 use crate::parts::Parts;
-use crate::patience::Patience;
 
 /// What became of a transition that is in the log.
 enum Written {

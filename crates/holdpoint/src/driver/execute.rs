@@ -17,9 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::run_one::{Calls, Grant, Prepared, Report};
 use super::{Cancelled, Driver, Interrupted};
 use crate::Error;
+use crate::background::queue::LateResult;
+use crate::call::lease::{Lease, NotStarted};
 use crate::failpoint::Failpoint;
-use crate::lease::{Lease, NotStarted};
-use crate::queue::LateResult;
 
 /// What a wave knows of its calls beyond the run's state.
 #[derive(Default)]

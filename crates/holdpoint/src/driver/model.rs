@@ -11,9 +11,9 @@ use holdpoint_tools::ToolDefinition;
 use tracing::Instrument;
 
 use super::{Cancelled, Driver, Interrupted};
-use crate::listen::Deltas;
+use crate::events::listen::Deltas;
+use crate::events::spans;
 use crate::parts::Parts;
-use crate::spans;
 
 /// How long a reply is waited for when this process stops. Then another one asks the model again.
 const MODEL_GRACE: Duration = Duration::from_secs(5);

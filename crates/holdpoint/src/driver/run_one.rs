@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use super::facts::run_facts;
+use crate::call::lease::{Lease, NotStarted, start_attempt};
+use crate::events::spans;
+use crate::events::stream::{Live, StreamEvent};
 use crate::failpoint::Failpoint;
-use crate::lease::{Lease, NotStarted, start_attempt};
 use crate::parts::Parts;
-use crate::spans;
-use crate::stream::{Live, StreamEvent};
 
 /// Takes what a tool says about how far it is.
 type ProgressSink = Arc<dyn Fn(&str) + Send + Sync>;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use holdpoint_store::LeaseState;
 
 use super::Driver;
-use crate::lease::Lease as _;
+use crate::call::lease::Lease as _;
 use crate::parts::RENEWALS_PER_LEASE;
 
 /// Shorter waits are not watched: starting and ending the watch would cost more than the wait.

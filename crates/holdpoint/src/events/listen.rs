@@ -12,9 +12,9 @@ use holdpoint_core::{
 use holdpoint_model::{Delta, DeltaSink};
 
 use self::fields::{authorize_fields, call_fields, execute_fields, pause_fields, task_fields};
-use crate::instrument::fields;
+use crate::events::instrument::fields;
+use crate::events::stream::{DurableEvent, Live, StreamEvent, StreamSender};
 use crate::parts::Parts;
-use crate::stream::{DurableEvent, Live, StreamEvent, StreamSender};
 
 /// Those who listen to one segment of a run.
 pub(crate) struct Listeners {

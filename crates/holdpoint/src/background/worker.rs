@@ -18,7 +18,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::lease::TaskHold;
+use crate::call::lease::TaskHold;
 use crate::{Error, Runner};
 
 /// How many tasks a worker does at once unless told otherwise.

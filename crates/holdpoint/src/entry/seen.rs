@@ -7,7 +7,7 @@ use holdpoint_core::ToolName;
 use holdpoint_tools::ToolDefinition;
 use tokio_util::sync::CancellationToken;
 
-use crate::instrument::Instruments;
+use crate::events::instrument::Instruments;
 use crate::parts::Parts;
 use crate::{Agent, DeltaHub, InstrumentSink, Runner, SpanParent, ToolStats};
 

@@ -11,11 +11,11 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::driver::{Driver, Interrupted, load_run};
+use crate::entry::opening::{Opening, Resume, Then, read_payload, stored_context};
+use crate::entry::result::{Carried, Segment};
+use crate::events::stream::{RunStream, StreamSender, queue};
 use crate::failpoint::Failpoint;
-use crate::opening::{Opening, Resume, Then, read_payload, stored_context};
 use crate::parts::Parts;
-use crate::result::{Carried, Segment};
-use crate::stream::{RunStream, StreamSender, queue};
 use crate::{Continuation, Decisions, Error, Results, ResumeFrom, Retry, RunRequest, RunResult, RunnerBuilder};
 
 /// Runs conversations: model, tools, policy, executor and store in one value. Cheap to clone.
@@ -285,7 +285,7 @@ impl Runner {
     async fn try_open(&self, opening: &Opening, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {
         let Resume { run, context, extra, inputs, guards, then } = opening.prepare(&self.parts).await?;
         let starts = opening.starts();
-        let span = crate::spans::run(&run, self.parts.agent.as_deref());
+        let span = crate::events::spans::run(&run, self.parts.agent.as_deref());
         self.parts.join_trace(&span, opening.trace().or(run.trace()));
         let carried = Carried { context: Arc::new(context.with_run_id(run.id().clone())), extra };
         let mut driver = Driver::new(&self.parts, run, carried, stream);

@@ -6,9 +6,9 @@ use holdpoint_core::{
     Actor, CallId, Code, Input, Message, MessageCall, Rejection, RunId, Status, ToolMessage, ToolResult,
 };
 
-use crate::opening::Opening;
-use crate::result::Continuation;
-use crate::stream::{RunStream, StreamSender, queue};
+use crate::entry::opening::Opening;
+use crate::entry::result::Continuation;
+use crate::events::stream::{RunStream, StreamSender, queue};
 use crate::{Agent, Decisions, Error, Results, ResumeFrom, RunRequest, RunResult};
 
 /// One conversation with one agent: at most one run at a time. Cheap to clone; clones are the same conversation.
@@ -36,7 +36,7 @@ enum Activity {
 
 impl Session {
     pub(crate) fn new(agent: Agent, history: Vec<Arc<Message>>) -> Self {
-        let id = crate::opening::new_run_id().as_str().into();
+        let id = crate::entry::opening::new_run_id().as_str().into();
         Self { agent, id, state: Arc::new(Mutex::new(State { history, activity: Activity::Idle })) }
     }
 
@@ -199,7 +199,7 @@ impl Session {
             Activity::Running | Activity::Left(_) => return Err(Error::SessionBusy),
             Activity::Paused(continuation) => return Err(paused_by(continuation)),
         }
-        let id = request.run_id.clone().unwrap_or_else(crate::opening::new_run_id);
+        let id = request.run_id.clone().unwrap_or_else(crate::entry::opening::new_run_id);
         let request = self.agent.request(request).after(closed(&state.history)).with_run_id(id.clone());
         let request = request.in_session(Arc::clone(&self.id));
         state.activity = Activity::Running;

@@ -16,9 +16,9 @@ use holdpoint_store::{
 };
 use holdpoint_tools::limit_output;
 
+use crate::background::patience::Patience;
 use crate::driver::{Guards, load_run};
-use crate::opening::{Opening, QueueFinding, Then, end_orphans};
-use crate::patience::Patience;
+use crate::entry::opening::{Opening, QueueFinding, Then, end_orphans};
 use crate::{Error, Runner};
 
 /// How many results may wait in the background for a store that is out of reach.

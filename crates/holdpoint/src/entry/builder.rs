@@ -14,12 +14,12 @@ use holdpoint_policy::{Guarded, KnownTools, Policy};
 use holdpoint_store::{LEASE_MS_MAX, LeaseClock, MemoryStore, Store, SystemLeaseClock};
 use holdpoint_tools::{Around, Chain, Execute, Executors, Registry, Tool, around_tool};
 
-use crate::callbacks::Callbacks;
-use crate::deltas::DeltaHub;
+use crate::background::stopping::Stopping;
+use crate::events::callbacks::Callbacks;
+use crate::events::deltas::DeltaHub;
+use crate::events::instrument::{InstrumentSink, Instruments};
 use crate::failpoint::Failpoints;
-use crate::instrument::{InstrumentSink, Instruments};
 use crate::parts::{Live, Migration, POLICY_TIMEOUT, Parts, RUN_LEASE, SpanParent, UnsignedImports};
-use crate::stopping::Stopping;
 use crate::{Agent, AgentConfig, EndedCall, Error, Runner, StartedCall};
 
 pub(crate) use settings::check;

@@ -7,7 +7,7 @@ use holdpoint_core::{Actor, Grant, GrantId, GrantRevoked, Input, Timestamp};
 use holdpoint_store::{Cursor, GrantFilter, GrantRow};
 
 use crate::driver::Guards;
-use crate::opening::{Opening, QueueFinding, Then};
+use crate::entry::opening::{Opening, QueueFinding, Then};
 use crate::{Error, Runner};
 
 /// A grant as it is listed.

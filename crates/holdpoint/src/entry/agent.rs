@@ -172,7 +172,7 @@ impl Agent {
     fn with_settings(&self, change: impl FnOnce(&mut Settings)) -> Result<Agent, Error> {
         let mut settings = Settings::clone(&self.runner.parts.settings);
         change(&mut settings);
-        crate::builder::check(&settings)?;
+        crate::entry::builder::check(&settings)?;
         self.runner.parts.executors.choose(&settings.executor)?;
         let parts = Parts { settings: Arc::new(settings), ..self.runner.parts.share() };
         Ok(Agent { runner: Runner { parts: Arc::new(parts) }, system_prompt: self.system_prompt.clone() })

@@ -11,7 +11,7 @@ use holdpoint_core::{ClockReading, LeaseTerm, RunId, Settlement};
 use holdpoint_store::{Hold, LeaseClock, LeaseState, LeasedTask, Store, StoreError, TaskLease};
 use holdpoint_tools::{Asking, Gate, Invocation, Unsettled, invoke_gated};
 
-use crate::patience::Patience;
+use crate::background::patience::Patience;
 
 /// How often a start is tried whose lease lapsed between the check and the tool.
 const START_TRIES_MAX: usize = 8;

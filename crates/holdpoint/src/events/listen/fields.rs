@@ -5,7 +5,7 @@ use holdpoint_core::{Call, CallIndex, Decision, PauseReason, Run, Settlement, St
 use holdpoint_tools::Executors;
 use serde_json::{Map, Value};
 
-use crate::instrument::fields;
+use crate::events::instrument::fields;
 
 pub(super) fn call_fields(run: &Run, call: &Call) -> Map<String, Value> {
     fields! {

@@ -9,7 +9,7 @@ use holdpoint_core::{
     Usage,
 };
 
-use crate::opening::imported_run;
+use crate::entry::opening::imported_run;
 
 /// A run at the end of a segment. Never changed by what happens later.
 #[derive(Clone, Debug)]

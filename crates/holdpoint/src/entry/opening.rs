@@ -14,9 +14,9 @@ use holdpoint_store::{DeliveredTask, Hold, LeaseState, SessionUse, TaskGuard};
 use holdpoint_tools::{Inquiry, limit_output};
 
 use crate::driver::{Guards, listed, load_run, run_facts, try_load_run, understand_edit};
+use crate::entry::resume::{Given, Verdict};
+use crate::entry::runner::started;
 use crate::parts::{Parts, UnsignedImports};
-use crate::resume::{Given, Verdict};
-use crate::runner::started;
 use crate::{Decisions, Error, Results, ResumeFrom, Retry, RunRequest};
 
 /// What an entry point was given.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Error;
-use crate::result::{Continuation, RunResult};
+use crate::entry::result::{Continuation, RunResult};
 
 /// What is resumed. `Debug` shows nothing of a payload but its length.
 #[derive(Clone)]

@@ -19,13 +19,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use super::{Bench, Ended, HeldTask};
+use crate::background::patience::Patience;
+use crate::background::queue::{Queue, TaskHolder, WorkerFault};
+use crate::call::lease::{Lease, NotStarted, TaskHold, start_attempt};
 use crate::driver::{has_changed, load_run, run_facts, unfit_arguments};
+use crate::entry::opening::end_orphans;
+use crate::events::spans;
 use crate::failpoint::Failpoint;
-use crate::lease::{Lease, NotStarted, TaskHold, start_attempt};
-use crate::opening::end_orphans;
-use crate::patience::Patience;
-use crate::queue::{Queue, TaskHolder, WorkerFault};
-use crate::{Error, Runner, spans};
+use crate::{Error, Runner};
 
 /// How a task ended here.
 enum Done {

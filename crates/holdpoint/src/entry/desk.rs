@@ -6,8 +6,8 @@ use holdpoint_core::{BatchId, Message, Missing, QuestionKind, Rejection, RunId, 
 use holdpoint_store::{Cursor, Head, LIST_LIMIT_MAX, RunFilter, StoreError};
 
 use crate::driver::{Driver, load_run};
-use crate::opening::Opening;
-use crate::session::{closed, durable};
+use crate::entry::opening::Opening;
+use crate::entry::session::{closed, durable};
 use crate::{Decisions, Error, Requeue, Results, ResumeFrom, Retry, RunRequest, RunResult, Runner};
 
 /// How many pages of a session's runs are looked through for one of the tenant.

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::opening::{Opening, Then};
+use crate::entry::opening::{Opening, Then};
 use crate::{Error, Runner};
 use overlong::OverlongLeases;
 use sealer::Sealer;

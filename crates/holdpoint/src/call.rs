@@ -1,0 +1,3 @@
+//! One call: the lease under which its tool starts.
+
+pub(crate) mod lease;
