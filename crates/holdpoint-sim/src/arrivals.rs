@@ -102,7 +102,7 @@ impl World {
             Input::Elapsed => TaskGuard::Waiting,
             // A result that was acknowledged counts.
             Input::Delivered(_) => TaskGuard::NoResult,
-            Input::Cancelled(_) if !Mistake::CancelsCompletedTask.is_made() => TaskGuard::NoResult,
+            Input::Cancelled(_) if !self.makes(Mistake::CancelsCompletedTask) => TaskGuard::NoResult,
             _ => TaskGuard::Any,
         });
         self.send_guarded(slot, input, guards);
@@ -154,7 +154,9 @@ impl World {
                 }
             }
             Word::Reply { serial, input } => {
-                if process.model_call == Some(serial) {
+                let is_awaited =
+                    process.model_call.is_some_and(|awaited| awaited == serial || self.makes(Mistake::AcceptsOldReply));
+                if is_awaited {
                     process.model_call = None;
                     let _ = self.feed(&mut process, *input);
                 }
@@ -171,7 +173,7 @@ impl World {
             Word::Drive => {}
             Word::Cancel => self.cancel(&mut process),
         }
-        let is_starting = process.conductor.outbox().iter().any(|event| matches!(event, Event::ToolStarted { .. }));
+        let is_starting = process.machine.outbox().iter().any(|event| matches!(event, Event::ToolStarted { .. }));
         if is_starting && self.faults == Faults::On && self.random.percent(4) {
             self.cancel(&mut process);
         }
@@ -191,7 +193,7 @@ impl World {
         let actor = tools::person(self.random.below(6));
         let (completed, mut guards) = self.completed(process.slot);
         let _ = self.feed(process, Input::Cancelled(Cancelled { completed, ..Cancelled::by(actor) }));
-        let outbox = process.conductor.outbox();
+        let outbox = process.machine.outbox();
         let is_recorded = |place: &Place| {
             outbox.iter().any(|event| matches!(event, Event::TaskTaken { call, .. } if *call == place.2))
         };
@@ -199,7 +201,7 @@ impl World {
         process.guards = guards;
         // The driver gives up whatever it waits for.
         process.executor = None;
-        process.conductor.executor_ended();
+        process.machine.executor_ended();
         process.model_call = None;
         process.is_authorizing = false;
     }

@@ -9,6 +9,7 @@ use holdpoint_store_postgres::PostgresStore;
 use holdpoint_store_sqlite::SqliteStore;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::mistake::Mistake;
 use crate::model::Model;
 use crate::real::Real;
 use crate::storage::Storage;
@@ -51,9 +52,9 @@ impl Backing {
         Ok(Self(Some(opener)))
     }
 
-    pub(crate) fn storage(&self) -> Box<dyn Storage> {
+    pub(crate) fn storage(&self, mistake: Option<Mistake>) -> Box<dyn Storage> {
         match &self.0 {
-            None => Box::new(Model::new()),
+            None => Box::new(Model::new(mistake)),
             Some(opener) => Box::new(Real::new(opener.clone())),
         }
     }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use holdpoint_core::{Attempt, CallIndex, ContinuationId, Digest, Event, Grant, GrantId, Message, Revision, Run, Turn};
+use holdpoint_core::{
+    Attempt, CallIndex, ContinuationId, Digest, Effect, Event, Grant, GrantId, Message, Revision, Run, Turn,
+};
 
 use crate::disk::{Disk, Slot};
 use crate::history::History;
@@ -39,8 +41,8 @@ pub(crate) enum Seen<'a> {
     Logged { slot: Slot, event: &'a Event, history: &'a History },
     /// An answer is in a commit that took effect. Its events come next.
     Answered { slot: Slot, answer: &'a Answer },
-    /// A commit took effect; the histories have it.
-    Committed { slot: Slot, commit: &'a Commit },
+    /// A commit took effect; the histories have it. `run` is the run as the process that committed has it.
+    Committed { slot: Slot, run: &'a Run, commit: &'a Commit },
     /// A tool was started outside.
     ToolStarted(&'a StartedTool),
     /// A process that took a run over changed it. The run is free when no living process has a lease of it that lasts.
@@ -69,8 +71,8 @@ pub(crate) enum Seen<'a> {
     Rebuilt { live: &'a Run, read: &'a Run },
     /// A paused run before and after its import.
     Imported { from: &'a Run, into: &'a Run },
-    /// A process took a run over, or let go of it.
-    Rested { run: &'a Run },
+    /// A process took a run over, or let go of it, and `owed` is what it found outstanding.
+    Rested { run: &'a Run, owed: &'a [Effect] },
     /// What an operator could read.
     Printed { what: &'static str, text: &'a str },
     /// All faults ended long ago.

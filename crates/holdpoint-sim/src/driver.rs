@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use holdpoint_core::planted::{self, Bug};
 use holdpoint_core::{
     Answer, Attempt, Authorized, CallIndex, Cancelled, ClockReading, Event, Input, Limits, Measured, Outcome, Returned,
     Run, Settlement, Source, Status, Step, Target, ToolResult, Turn, Unfinished,
@@ -55,14 +54,14 @@ impl World {
         }
         let run = self.load(opening.slot);
         self.note(|| format!("{id:?} opens log {} for `{}`", opening.slot.0, opening.input.name()));
-        let mut process = Process::new(id, run, opening.clone());
+        let mut process = Process::new(id, run, opening.clone(), self.mistake);
         let input = self.with_completed(&mut process, opening.input);
         let accepted = self.feed(&mut process, input);
         if !accepted.is_ok_and(|events| events > 0) {
             return;
         }
         if takes_over {
-            let seen = Seen::Rested { run: process.run() };
+            let seen = Seen::Rested { run: process.run(), owed: &process.machine.owed() };
             self.checks.see(&seen, &self.disk);
         }
         self.drive(process);
@@ -80,19 +79,19 @@ impl World {
     pub(crate) fn feed(&mut self, process: &mut Process, input: Input) -> Result<usize, ()> {
         self.coverage.count(process.run(), &input);
         self.inspect("an input", &input);
+        self.log_arguments(&input);
         let answers = answers_in(process.run(), &input);
-        let input = if Mistake::AnswersAnyQuestion.is_made() { naming_open(process.run(), input) } else { input };
         let target = match &input {
             Input::Answered(answered) => Some(answered.target.clone()),
             Input::Delivered(delivered) => Some(delivered.target.clone()),
             _ => None,
         };
         let told = self.is_traced().then(|| format!("{input:?}"));
-        let result = process.conductor.feed(input, self.now);
+        let result = process.machine.feed(input, self.now);
         if let Some(told) = told {
             let came = match &result {
                 Ok(count) => {
-                    let outbox = process.conductor.outbox();
+                    let outbox = process.machine.outbox();
                     let names: Vec<_> = outbox[outbox.len() - count..].iter().map(Event::name).collect();
                     format!("{names:?}")
                 }
@@ -105,7 +104,7 @@ impl World {
                 if let Some(Target::Continuation(id)) = target.filter(|_| count > 0) {
                     process.uses.push(id);
                 }
-                let outbox = process.conductor.outbox();
+                let outbox = process.machine.outbox();
                 let counted = outbox[outbox.len() - count..].iter().filter_map(|event| match event {
                     Event::CallAnswered(answered) => Some(answered.call),
                     _ => None,
@@ -121,13 +120,25 @@ impl World {
         }
     }
 
+    /// What a driver would log that does not keep arguments to itself.
+    fn log_arguments(&mut self, input: &Input) {
+        let Input::Replied(replied) = input else { return };
+        if !self.makes(Mistake::LogsArguments) {
+            return;
+        }
+        for call in replied.reply.iter().flat_map(|reply| &reply.calls) {
+            let text = call.arguments.canonical().map_or("", |arguments| arguments.expose());
+            self.checks.see(&Seen::Printed { what: "a log line", text }, &self.disk);
+        }
+    }
+
     /// Follows the conductor until it waits, stops or dies.
     pub(crate) fn drive(&mut self, mut process: Process) {
         loop {
             if self.faults == Faults::On && self.random.percent(1) {
                 return self.crash(process);
             }
-            let step = process.conductor.next();
+            let step = process.machine.next();
             self.note(|| format!("{:?} next {step:?}", process.id));
             let progress = match step {
                 Step::Commit => match self.commit(&mut process) {
@@ -196,7 +207,7 @@ impl World {
         }
         let slot = process.slot;
         let found = self.disk.log(slot).revision();
-        let based_on = process.conductor.durable();
+        let based_on = process.machine.durable();
         let transition = self.transition(process);
         let records = match self.storage().commit(slot, based_on, transition) {
             Ok(records) => records,
@@ -228,7 +239,7 @@ impl World {
             self.was_given(slot, event);
         }
         let commit = Commit { used: process.uses.clone(), based_on, found };
-        self.checks.see(&Seen::Committed { slot, commit: &commit }, &self.disk);
+        self.checks.see(&Seen::Committed { slot, run: process.run(), commit: &commit }, &self.disk);
         match fate {
             2 => {
                 self.note(|| "the process dies after the commit".to_owned());
@@ -264,7 +275,7 @@ impl World {
     }
 
     fn written(&mut self, process: &mut Process) {
-        process.conductor.committed();
+        process.machine.committed();
         process.origin = None;
         process.uses.clear();
         process.answers.clear();
@@ -274,9 +285,9 @@ impl World {
 
     /// Looks whether the log ends with the outbox of a process. Returns whether it still holds the run.
     pub(crate) fn look_back(&mut self, process: &mut Process) -> bool {
-        let durable = usize::try_from(process.conductor.durable().0).unwrap_or(usize::MAX);
+        let durable = usize::try_from(process.machine.durable().0).unwrap_or(usize::MAX);
         let after = self.disk.log(process.slot).records().get(durable..).unwrap_or_default();
-        let ours: Vec<_> = process.conductor.outbox().iter().map(stored::write).collect();
+        let ours: Vec<_> = process.machine.outbox().iter().map(stored::write).collect();
         if after.is_empty() {
             // It did not take effect: the next commit tries again.
             return true;
@@ -295,7 +306,7 @@ impl World {
         let transition = transition::transition(&transition::Step {
             before: self.disk.log(process.slot).run(),
             after: process.run(),
-            events: process.conductor.outbox(),
+            events: process.machine.outbox(),
             guards: &process.guards,
             by: process.id,
             at: self.now,
@@ -351,7 +362,7 @@ impl World {
     /// Whether a claim is still the current one. Without a claim, whether the process that holds the run is gone.
     fn may_take_over(&mut self, opening: &Opening) -> bool {
         let Some(claim) = &opening.claim else { return !self.is_driven(opening.slot) };
-        if Mistake::TakesOverOnOldClaim.is_made() {
+        if self.makes(Mistake::TakesOverOnOldClaim) {
             return true;
         }
         if self.is_read_only || self.storage().renew(opening.slot, claim) == Grip::Lost {
@@ -370,7 +381,7 @@ impl World {
     fn announce(&mut self, process: &Process) {
         let (slot, run) = (process.slot, process.run());
         self.checks.see(&Seen::Announced { slot, at: run.revision() }, &self.disk);
-        self.checks.see(&Seen::Rested { run }, &self.disk);
+        self.checks.see(&Seen::Rested { run, owed: &process.machine.owed() }, &self.disk);
         self.compare_with_log(process);
         if self.random.percent(10) {
             self.inspect("a run", process.run());
@@ -390,12 +401,12 @@ impl World {
 
     fn compare_with_log(&mut self, process: &Process) {
         let log = self.disk.log(process.slot);
-        let durable = process.conductor.durable();
+        let durable = process.machine.durable();
         if log.revision() < durable {
             return;
         }
         let mut read = log.rebuilt(durable);
-        process.conductor.outbox().iter().for_each(|event| read.apply(event));
+        process.machine.outbox().iter().for_each(|event| read.apply(event));
         self.checks.see(&Seen::Rebuilt { live: process.run(), read: &read }, &self.disk);
     }
 
@@ -409,7 +420,7 @@ impl World {
             attempt,
             tool: known.and_then(|call| call.tool.as_ref()).map(|facts| facts.name.clone()),
             digest: known.and_then(|call| call.canonical()).map(holdpoint_core::Arguments::digest),
-            known: process.conductor.durable(),
+            known: process.machine.durable(),
             is_leased: self.may_start(process),
         };
         self.checks.see(&Seen::ToolStarted(&started), &self.disk);
@@ -460,9 +471,9 @@ impl World {
             }
         }
         // A process that was overtaken and does not know it yet asks about what was.
-        if process.conductor.durable() == self.disk.log(process.slot).revision() {
-            let messages = process.run().messages();
-            self.checks.see(&Seen::ModelAsked { slot: process.slot, messages }, &self.disk);
+        if process.machine.durable() == self.disk.log(process.slot).revision() {
+            let messages = process.machine.messages();
+            self.checks.see(&Seen::ModelAsked { slot: process.slot, messages: &messages }, &self.disk);
         }
         let serial = self.next_serial();
         process.model_call = Some(serial);
@@ -486,7 +497,7 @@ impl World {
         for index in calls {
             let Some(call) = process.run().call(*index) else { continue };
             let name = match &call.tool {
-                Some(facts) if !planted::active(Bug::PolicySeesAlias) => facts.name.as_str(),
+                Some(facts) if !self.makes(Mistake::AsksPolicyByAlias) => facts.name.as_str(),
                 Some(_) | None => call.name.as_str(),
             };
             self.checks.see(&Seen::PolicyAsked { name }, &self.disk);
@@ -522,17 +533,6 @@ fn answers_in(run: &Run, input: &Input) -> Vec<checks::Answer> {
         Some(checks::Answer { call: CallIndex::from_usize(index), shown: given.digest, refuses })
     });
     said.collect()
-}
-
-/// The same answers as if each named the question that is open now.
-fn naming_open(run: &Run, mut input: Input) -> Input {
-    if let Input::Answered(answered) = &mut input {
-        for (id, given) in &mut answered.answers {
-            let index = run.calls().iter().position(|call| call.id == *id).map(CallIndex::from_usize);
-            given.digest = index.and_then(|index| run.question_digest(index)).or(given.digest);
-        }
-    }
-    input
 }
 
 /// What a result means.

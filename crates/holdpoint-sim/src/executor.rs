@@ -176,7 +176,7 @@ impl World {
                 self.settle_unstarted(process, call, refused(Code::ExecutorFailed));
             }
         }
-        process.conductor.executor_ended();
+        process.machine.executor_ended();
     }
 }
 

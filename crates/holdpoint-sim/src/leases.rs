@@ -62,7 +62,7 @@ pub(crate) enum Start {
 impl World {
     /// What the clocks of a process show. Those of all others show the store's time.
     pub(crate) fn clocks(&self, wall_offset_us: i64) -> ClockReading {
-        let wall_us = if Mistake::IgnoresWallClock.is_made() { self.boot_us } else { self.now.0 + wall_offset_us };
+        let wall_us = if self.makes(Mistake::IgnoresWallClock) { self.boot_us } else { self.now.0 + wall_offset_us };
         ClockReading { boot_us: self.boot_us, wall_us }
     }
 
@@ -72,7 +72,7 @@ impl World {
 
     /// A lease of a run that was asked for at that moment.
     pub(crate) fn run_term(&self, process: &Process, sent: ClockReading) -> LeaseTerm {
-        let counts_late = Mistake::CountsLeaseFromReply.is_made();
+        let counts_late = self.makes(Mistake::CountsLeaseFromReply);
         LeaseTerm::new(if counts_late { self.clocks_of(process) } else { sent }, HOLD_MS)
     }
 
@@ -96,7 +96,7 @@ impl World {
     /// Starts tools whose intents are durable, under a lease that still holds.
     pub(crate) fn start_tools(&mut self, process: &mut Process, intents: Vec<(CallIndex, Attempt)>) -> Start {
         let covered = process.term.is_some_and(|term| term.covers_start(self.clocks_of(process)));
-        if !covered && !Mistake::StartsUnleased.is_made() {
+        if !covered && !self.makes(Mistake::StartsUnleased) {
             match self.renew(process) {
                 Some(Grip::Held) => {}
                 Some(Grip::Lost) => return Start::LeaseLost,
@@ -122,14 +122,14 @@ impl World {
     pub(crate) fn task_term(&mut self, lease: &Lease, (sent, lease_ms): (ClockReading, u64)) -> TaskTerm {
         let deadline = self.storage().task(lease.place).and_then(|task| task.deadline);
         let left_us = deadline.map_or(u64::MAX, |deadline| u64::try_from(deadline.0 - self.now.0).unwrap_or(0));
-        let left_ms = if Mistake::ForgetsTaskDeadline.is_made() { u64::MAX } else { left_us / 1_000 };
+        let left_ms = if self.makes(Mistake::ForgetsTaskDeadline) { u64::MAX } else { left_us / 1_000 };
         TaskTerm { term: LeaseTerm::new(sent, lease_ms.min(left_ms)), deadline }
     }
 
     /// Whether a worker may start a task. Asks the store if the lease may have lapsed; nothing when it does not answer.
     pub(crate) fn may_start_task(&mut self, lease: &Lease, term: TaskTerm, lease_ms: u64) -> Option<bool> {
         let sent = self.clocks(0);
-        if term.term.covers_start(sent) || Mistake::WorkerStartsUnleased.is_made() {
+        if term.term.covers_start(sent) || self.makes(Mistake::WorkerStartsUnleased) {
             return Some(true);
         }
         if self.is_read_only {

@@ -9,9 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Parser;
-#[cfg(feature = "planted")]
-use holdpoint_core::planted::{Bug, plant};
-use holdpoint_sim::{Backing, Coverage, Report, Tracing, simulate_on};
+use holdpoint_sim::{Backing, Coverage, Mistake, Report, Setup, Tracing, simulate_as};
 use holdpoint_store::StoreError;
 
 /// Prints a line. Whoever stopped reading does not want the rest.
@@ -42,16 +40,9 @@ struct Arguments {
     /// Prints what happens in each world.
     #[arg(long)]
     trace: bool,
-    /// Makes a mistake on purpose, by its name.
-    #[cfg(feature = "planted")]
-    #[arg(long, value_parser = planted_bug)]
-    plant: Option<Bug>,
-}
-
-#[cfg(feature = "planted")]
-fn planted_bug(name: &str) -> Result<Bug, String> {
-    let known = Bug::ALL.into_iter().find(|bug| format!("{bug:?}") == name);
-    known.ok_or_else(|| format!("one of {:?}", Bug::ALL))
+    /// Makes a mistake on purpose, which a checker must notice.
+    #[arg(long, value_parser = Mistake::parse)]
+    mistake: Option<Mistake>,
 }
 
 /// What all threads found.
@@ -64,14 +55,16 @@ struct Findings {
 
 impl Arguments {
     /// Each thread has its own.
-    fn backing(&self) -> Result<Backing, StoreError> {
-        self.store.as_deref().map_or_else(|| Ok(Backing::model()), Backing::store)
+    fn setup(&self) -> Result<Setup, StoreError> {
+        let backing = self.store.as_deref().map_or_else(|| Ok(Backing::model()), Backing::store)?;
+        let tracing = if self.trace { Tracing::On } else { Tracing::Off };
+        Ok(Setup { backing, tracing, mistake: self.mistake })
     }
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if let Err(error) = arguments.backing() {
+    if let Err(error) = arguments.setup() {
         let hint = error.hint().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
         say!("error: {error}{hint}");
         return ExitCode::FAILURE;
@@ -128,11 +121,9 @@ fn run_all(arguments: &Arguments, threads: usize) -> Findings {
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                #[cfg(feature = "planted")]
-                plant(arguments.plant);
                 let mut own = Findings::default();
-                let backing = match arguments.backing() {
-                    Ok(backing) => backing,
+                let setup = match arguments.setup() {
+                    Ok(setup) => setup,
                     Err(error) => panic!("{error}"),
                 };
                 loop {
@@ -141,7 +132,7 @@ fn run_all(arguments: &Arguments, threads: usize) -> Findings {
                         break;
                     }
                     for offset in first..(first + SEEDS_AT_ONCE).min(arguments.seeds) {
-                        run_one(&backing, arguments.from.wrapping_add(offset), arguments.trace, &mut own);
+                        run_one(&setup, arguments.from.wrapping_add(offset), &mut own);
                     }
                 }
                 let mut all = all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -156,10 +147,9 @@ fn run_all(arguments: &Arguments, threads: usize) -> Findings {
     findings
 }
 
-fn run_one(backing: &Backing, seed: u64, trace: bool, findings: &mut Findings) {
-    let tracing = if trace { Tracing::On } else { Tracing::Off };
+fn run_one(setup: &Setup, seed: u64, findings: &mut Findings) {
     // Nothing of a world that panicked is used again.
-    match panic::catch_unwind(panic::AssertUnwindSafe(|| simulate_on(backing, seed, tracing))) {
+    match panic::catch_unwind(panic::AssertUnwindSafe(|| simulate_as(setup, seed))) {
         Ok(report) => note(seed, &report, findings),
         Err(_) => findings.failed.push((seed, vec!["it panicked".to_owned()])),
     }

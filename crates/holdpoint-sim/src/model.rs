@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdpoint_core::planted::{self, Bug};
 use holdpoint_core::{GrantId, Revision, Status, Timestamp, ToolName};
 use holdpoint_store::{GrantOpening, Hold, OwnerId, Release, Transition};
 
 use crate::disk::{Disk, Slot};
+use crate::mistake::Mistake;
 use crate::queue::Queue;
 use crate::storage::{Delivered, Grip, Lease, Leased, Place, Refused, Storage, Task, Wanted};
 use crate::stored::Record;
 
 /// The model of a store.
 pub(crate) struct Model {
+    mistake: Option<Mistake>,
     now: Timestamp,
     heads: BTreeMap<Slot, Head>,
     queue: Queue,
@@ -39,8 +40,9 @@ struct Head {
 }
 
 impl Model {
-    pub(crate) fn new() -> Self {
-        Self { now: Timestamp(0), heads: BTreeMap::new(), queue: Queue::default(), grants: Vec::new() }
+    pub(crate) fn new(mistake: Option<Mistake>) -> Self {
+        let queue = Queue::new(mistake);
+        Self { mistake, now: Timestamp(0), heads: BTreeMap::new(), queue, grants: Vec::new() }
     }
 
     fn slots(&self, fits: impl Fn(&Slot, &Head) -> bool) -> Vec<Slot> {
@@ -66,7 +68,7 @@ impl Storage for Model {
 
     fn commit(&mut self, slot: Slot, at: Revision, transition: Transition) -> Result<Vec<Record>, Refused> {
         let found = self.heads.get(&slot).map_or(Revision(0), |head| head.revision);
-        if found != at && !planted::active(Bug::MergeStale) {
+        if found != at && self.mistake != Some(Mistake::MergesStale) {
             return Err(Refused::Stale);
         }
         if found == at && !self.queue.allows(slot, &transition.tasks, self.now) {

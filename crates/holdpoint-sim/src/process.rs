@@ -1,20 +1,22 @@
-//! A process that holds a run: the conductor, and what the driver around it remembers.
+//! A process that holds a run: the machine, and what the driver around it remembers.
 
 use std::collections::VecDeque;
 
-use holdpoint_core::{CallIndex, ClockReading, Conductor, ContinuationId, Input, LeaseTerm, Run, TaskLate};
+use holdpoint_core::{CallIndex, ClockReading, ContinuationId, Input, LeaseTerm, Run, TaskLate};
 
 use holdpoint_store::Hold;
 
 use crate::checks::Answer;
 use crate::disk::Slot;
+use crate::machine::Machine;
+use crate::mistake::Mistake;
 use crate::transition::Guards;
 
 /// One process, which may die at any moment.
 pub(crate) struct Process {
     pub(crate) id: ProcessId,
     pub(crate) slot: Slot,
-    pub(crate) conductor: Conductor,
+    pub(crate) machine: Machine,
     /// What it was opened for, until that is durable: decided again when somebody else was faster.
     pub(crate) origin: Option<Opening>,
     /// The continuations that the outbox uses.
@@ -63,11 +65,11 @@ pub(crate) struct Executor {
 }
 
 impl Process {
-    pub(crate) fn new(id: ProcessId, run: Run, opening: Opening) -> Self {
+    pub(crate) fn new(id: ProcessId, run: Run, opening: Opening, mistake: Option<Mistake>) -> Self {
         Self {
             id,
             slot: opening.slot,
-            conductor: Conductor::new(run),
+            machine: Machine::new(run, mistake),
             guards: opening.guards.clone(),
             origin: Some(opening),
             uses: Vec::new(),
@@ -83,7 +85,7 @@ impl Process {
     }
 
     pub(crate) fn run(&self) -> &Run {
-        self.conductor.run()
+        self.machine.run()
     }
 }
 

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdpoint_core::planted::{self, Bug};
 use holdpoint_core::{Attempt, Timestamp};
 use holdpoint_store::{Fence, Release, TaskChange, TaskGuard, TaskOpening};
 
 use crate::disk::Slot;
+use crate::mistake::Mistake;
 use crate::storage::{Delivered, Grip, Lease, Leased, Place, State, Task, Wanted};
 
 /// All tasks. A call has one exactly as long as somebody outside must do it.
-#[derive(Default)]
 pub(crate) struct Queue {
+    mistake: Option<Mistake>,
     tasks: BTreeMap<Place, Entry>,
     opened: u64,
     fences: u64,
@@ -30,13 +30,17 @@ struct Entry {
 }
 
 impl Queue {
+    pub(crate) fn new(mistake: Option<Mistake>) -> Self {
+        Self { mistake, tasks: BTreeMap::new(), opened: 0, fences: 0, deliveries: 0 }
+    }
+
     /// Whether the guards hold.
     pub(crate) fn allows(&self, slot: Slot, changes: &[TaskChange], now: Timestamp) -> bool {
         changes.iter().all(|change| match change {
             TaskChange::Open(_) => true,
             TaskChange::Close { turn, index, guard } => {
                 let task = self.tasks.get(&(slot, *turn, *index)).map(|entry| entry.task.guarded());
-                let ignored = *guard == TaskGuard::Waiting && planted::active(Bug::ExpireTaken);
+                let ignored = *guard == TaskGuard::Waiting && self.mistake == Some(Mistake::ExpiresTaken);
                 guard.holds(task, now) || ignored
             }
         })
@@ -150,7 +154,7 @@ impl Queue {
         let Some(entry) = self.tasks.get_mut(&lease.place) else { return Grip::Lost };
         match &entry.task.state {
             State::Leased { lease: current, .. }
-                if current.fence == lease.fence || planted::active(Bug::IgnoreFence) =>
+                if current.fence == lease.fence || self.mistake == Some(Mistake::IgnoresFence) =>
             {
                 self.deliveries += 1;
                 entry.result = Some((self.deliveries, result.into()));

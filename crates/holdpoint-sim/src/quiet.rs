@@ -36,7 +36,7 @@ impl World {
         for id in ids {
             let Some(process) = self.processes.remove(&id) else { continue };
             let slot = process.slot;
-            if process.conductor.durable() < self.disk.log(slot).revision() {
+            if process.machine.durable() < self.disk.log(slot).revision() {
                 self.note(|| format!("{id:?} was overtaken and notices at last"));
                 continue;
             }

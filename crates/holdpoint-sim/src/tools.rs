@@ -89,7 +89,7 @@ pub(crate) fn usual(random: &mut Random, serial: u64) -> ProposedCall {
 }
 
 /// Who may be asked. The last one is nobody in particular.
-const PEOPLE: [(Option<&str>, &[&str]); 6] = [
+pub(crate) const PEOPLE: [(Option<&str>, &[&str]); 6] = [
     (Some("ann"), &["ops"]),
     (Some("bob"), &["ops", "money"]),
     (Some("cyd"), &["money"]),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use holdpoint_codec::tasks::{StoredTask, decode_delivery, decode_task, encode_delivery};
 use holdpoint_core::{
-    AfterLoss, CallLease, Decision, Input, LossCause, Recheck, Source, TaskLate, TaskLost, TaskReturned, TaskRevoked,
-    TasksReturned, task_loss,
+    AfterLoss, CallLease, Decision, Input, LossCause, Recheck, Repeat, Source, TaskLate, TaskLost, TaskReturned,
+    TaskRevoked, TasksReturned, task_loss,
 };
 use holdpoint_store::{Fence, Release, TaskGuard};
 
@@ -166,7 +166,8 @@ impl World {
             return;
         }
         let overdue = task.deadline.is_some_and(|deadline| deadline <= self.now);
-        let cause = match task_loss(task.repeat, task.attempts, task.attempts_max) {
+        let repeat = if self.makes(Mistake::RetriesNever) { Repeat::Safe } else { task.repeat };
+        let cause = match task_loss(repeat, task.attempts, task.attempts_max) {
             AfterLoss::Retry { delay_ms } if !overdue => {
                 let how = if has_lapsed { Release::Lapsed { delay_ms } } else { Release::Retry { delay_ms } };
                 if self.storage().release(lease, how) == Grip::Held {
@@ -180,7 +181,7 @@ impl World {
         };
         let (slot, fence) = (lease.place.0, lease.fence);
         let guard = match has_lapsed {
-            true if Mistake::ClosesCompletedTask.is_made() => TaskGuard::Any,
+            true if self.makes(Mistake::ClosesCompletedTask) => TaskGuard::Any,
             true => TaskGuard::Lapsed(fence),
             false => TaskGuard::Leased(fence),
         };
@@ -204,7 +205,7 @@ impl World {
 
     /// The tasks that workers completed, and what must be true of all tasks of the run to close them for good.
     pub(crate) fn completed(&mut self, slot: Slot) -> (Vec<TaskReturned>, Guards) {
-        if Mistake::CancelsCompletedTask.is_made() {
+        if self.makes(Mistake::CancelsCompletedTask) {
             return (Vec::new(), Guards::none());
         }
         let mut tasks = Vec::new();
@@ -338,7 +339,7 @@ impl World {
         }
         let settlement = decode_delivery(&result).expect("a delivery reads back from the bytes written for it");
         let grip = self.storage().deliver(&lease, result);
-        if grip == Grip::Held || Mistake::AcknowledgesLateResult.is_made() {
+        if grip == Grip::Held || self.makes(Mistake::AcknowledgesLateResult) {
             let (slot, serial) = (lease.place.0, tools::serial_of(&settlement.result).unwrap_or(0));
             self.checks.see(&Seen::Acknowledged { slot, serial }, &self.disk);
             return self.note(|| format!("delivers: {lease:?}"));

@@ -15,6 +15,7 @@ use crate::disk::{Disk, Slot};
 use crate::grants::Versions;
 use crate::history::{History, Standing};
 use crate::leases::Holders;
+use crate::mistake::Mistake;
 use crate::process::{Process, ProcessId};
 use crate::random::Random;
 use crate::script;
@@ -64,6 +65,7 @@ pub(crate) struct Import {
 
 /// All there is.
 pub(crate) struct World {
+    pub(crate) mistake: Option<Mistake>,
     pub(crate) random: Random,
     pub(crate) now: Timestamp,
     /// Microseconds that passed on every machine, whatever its clock was set to.
@@ -102,18 +104,35 @@ pub(crate) struct World {
     trace: Option<Vec<String>>,
 }
 
-/// Makes the world of a seed and lets it run to its end, on the model.
-pub fn simulate(seed: u64, tracing: Tracing) -> Report {
-    simulate_on(&Backing::model(), seed, tracing)
+/// How worlds are made, beside their seeds.
+#[derive(Clone)]
+pub struct Setup {
+    /// What keeps runs and tasks.
+    pub backing: Backing,
+    /// Whether a readable account is kept.
+    pub tracing: Tracing,
+    /// What a world does wrong on purpose. Mistakes of the store are made in the model only.
+    pub mistake: Option<Mistake>,
 }
 
-/// Makes the world of a seed and lets it run to its end, with its runs and tasks kept there. As long as a store does what
-/// the model does, the same seed gives the same world.
+impl Default for Setup {
+    fn default() -> Self {
+        Self { backing: Backing::model(), tracing: Tracing::Off, mistake: None }
+    }
+}
+
+/// Makes the world of a seed and lets it run to its end, on the model.
+pub fn simulate(seed: u64, tracing: Tracing) -> Report {
+    simulate_as(&Setup { tracing, ..Setup::default() }, seed)
+}
+
+/// Makes the world of a seed and lets it run to its end. As long as a store does what the model does, the same seed gives the
+/// same world on both.
 ///
 /// # Panics
 /// When the store fails.
-pub fn simulate_on(backing: &Backing, seed: u64, tracing: Tracing) -> Report {
-    let mut world = World::new(backing, seed, tracing);
+pub fn simulate_as(setup: &Setup, seed: u64) -> Report {
+    let mut world = World::new(setup, seed);
     // A call that is handed out takes longer to come back, and what people said for good counts later.
     let steps = if world.is_outsourced || world.is_routine {
         120 + world.random.below(200)
@@ -128,8 +147,9 @@ pub fn simulate_on(backing: &Backing, seed: u64, tracing: Tracing) -> Report {
 }
 
 impl World {
-    fn new(backing: &Backing, seed: u64, tracing: Tracing) -> Self {
+    fn new(setup: &Setup, seed: u64) -> Self {
         let mut world = Self {
+            mistake: setup.mistake,
             random: Random::from_seed(seed),
             now: Timestamp(1_000_000_000),
             boot_us: 0,
@@ -151,11 +171,11 @@ impl World {
             begun: HashSet::new(),
             given: Vec::new(),
             versions: Versions::default(),
-            storage: backing.storage(),
+            storage: setup.backing.storage(setup.mistake),
             checks: Checks::new(),
             coverage: Coverage::default(),
             serial: 1,
-            trace: (tracing == Tracing::On).then(Vec::new),
+            trace: (setup.tracing == Tracing::On).then(Vec::new),
         };
         world.is_outsourced = world.random.percent(45);
         world.is_routine = !world.is_outsourced && world.random.percent(45);
@@ -185,6 +205,11 @@ impl World {
     pub(crate) fn storage(&mut self) -> &mut dyn Storage {
         self.storage.set_clock(self.now);
         &mut *self.storage
+    }
+
+    /// Whether it does this wrong on purpose.
+    pub(crate) fn makes(&self, mistake: Mistake) -> bool {
+        self.mistake == Some(mistake)
     }
 
     pub(crate) fn next_serial(&mut self) -> u64 {
@@ -389,7 +414,11 @@ impl World {
         if log.run().continuation().is_none() || !self.imports.is_empty() {
             return;
         }
-        let snapshot = Arc::new(stored::exported(log.run()));
+        let mut snapshot = stored::exported(log.run());
+        if self.makes(Mistake::ImportReorders) {
+            snapshot.completion.reverse();
+        }
+        let snapshot = Arc::new(snapshot);
         let (exported, history) = (log.run().clone(), log.history.exported());
         let slot = self.disk.add(exported.id().clone(), History::default());
         self.imports.insert(slot, Import { snapshot: Arc::clone(&snapshot), exported, history });

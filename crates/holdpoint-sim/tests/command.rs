@@ -39,10 +39,9 @@ fn an_address_of_no_store_ends_badly_with_a_hint() {
     assert!(text(&output).contains("hint: write `sqlite:PATH`"), "{}", text(&output));
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn a_failing_seed_ends_badly_and_says_how_to_replay_it() {
-    let output = sim(&["--seeds", "20", "--plant", "AnnounceBeforeCommit"]);
+    let output = sim(&["--seeds", "20", "--mistake", "AnnouncesBeforeCommit"]);
     assert_eq!(output.status.code(), Some(1));
     let text = text(&output);
     assert!(text.contains("i14_announced_after: "), "{text}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId};
-use holdpoint_sim::{Backing, STORE, Tracing, simulate, simulate_on};
+use holdpoint_sim::{Backing, STORE, Setup, Tracing, simulate, simulate_as};
 use holdpoint_store::{
     CommitError, GrantsLayer, Head, Layer, QuestionChange, RunLeasesLayer, RunLogLayer, Scope, Store, StoreError,
     TaskCompletion, TaskLease, TaskQueueLayer, TaskState, Transition,
@@ -14,9 +14,10 @@ use holdpoint_store::{
 use holdpoint_store_postgres::testing::Scratch;
 
 /// Runs worlds on a store and on the model: both must tell the same story.
-fn check(backing: &Backing, seeds: std::ops::Range<u64>) {
+fn check(backing: Backing, seeds: std::ops::Range<u64>) {
+    let setup = Setup { backing, tracing: Tracing::On, ..Setup::default() };
     for seed in seeds {
-        let report = simulate_on(backing, seed, Tracing::On);
+        let report = simulate_as(&setup, seed);
         assert_eq!(report.violations, [], "seed {seed}");
         let model = simulate(seed, Tracing::On);
         let pairs = report.trace.iter().zip(&model.trace).enumerate();
@@ -30,20 +31,20 @@ fn check(backing: &Backing, seeds: std::ops::Range<u64>) {
 
 #[test]
 fn worlds_are_the_same_in_the_memory_store() {
-    check(&Backing::store("memory").unwrap(), 0..200);
+    check(Backing::store("memory").unwrap(), 0..200);
 }
 
 #[test]
 fn worlds_are_the_same_in_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    check(&Backing::store(&format!("sqlite:{}", folder.path().join("runs.db").display())).unwrap(), 0..40);
+    check(Backing::store(&format!("sqlite:{}", folder.path().join("runs.db").display())).unwrap(), 0..40);
 }
 
 #[test]
 fn worlds_are_the_same_in_postgres() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let scratch = runtime.block_on(Scratch::new()).unwrap();
-    check(&Backing::store(scratch.url()).unwrap(), 0..20);
+    check(Backing::store(scratch.url()).unwrap(), 0..20);
 }
 
 #[test]
@@ -54,11 +55,9 @@ fn a_store_without_an_address_is_no_store() {
 /// The checkers that speak in some world on a broken store, until the wanted one does.
 fn alarms(layer: holdpoint_sim::Layer, wanted: &str) -> bool {
     const SEEDS_MAX: u64 = 400;
-    let backing = Backing::layered("memory", layer).unwrap();
+    let setup = Setup { backing: Backing::layered("memory", layer).unwrap(), ..Setup::default() };
     // A broken store may lead to a world that makes no sense at all; that seed proves nothing.
-    let simulated = |seed| {
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulate_on(&backing, seed, Tracing::Off))).ok()
-    };
+    let simulated = |seed| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulate_as(&setup, seed))).ok();
     let alarmed = (0..SEEDS_MAX).find(|seed| {
         simulated(*seed).is_some_and(|report| report.violations.iter().any(|found| found.check == wanted))
     });

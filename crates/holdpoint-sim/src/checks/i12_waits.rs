@@ -36,9 +36,9 @@ impl Check for Waits {
                     Err(format!("a question or a task ends at {first:?}, the timer is {timer:?}"))
                 }
             }
-            Seen::Rested { run } => match run.phase() {
+            Seen::Rested { run, owed } => match run.phase() {
                 Phase::Between => Err("the run is between two turns and nothing follows".to_owned()),
-                Phase::Working(_) if run.owed().is_empty() && run.tally().running == 0 => {
+                Phase::Working(_) if owed.is_empty() && run.tally().running == 0 => {
                     Err("the run goes on and needs nothing".to_owned())
                 }
                 _ => Ok(()),

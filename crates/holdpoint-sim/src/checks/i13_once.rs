@@ -25,7 +25,7 @@ impl Check for Once {
                 }
                 Err(format!("pause {pause} was left twice"))
             }
-            Seen::Committed { slot, commit } => {
+            Seen::Committed { slot, commit, .. } => {
                 match commit.used.iter().find(|used| !self.named.insert((*slot, (*used).clone()))) {
                     Some(again) => Err(format!("continuation `{again}` worked twice")),
                     None => Ok(()),
