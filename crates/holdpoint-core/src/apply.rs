@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::planted::{self, Bug};
 use crate::texts;
 use crate::{
     Actor, Answer, Arguments, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code,
@@ -237,7 +236,7 @@ impl Run {
                 call.policy = decision.ground().policy.clone();
             }
             // An approval counts for what it was given for, and for nothing else (I4).
-            if before != Some(arguments.digest()) && !planted::active(Bug::EditKeepsApprovals) {
+            if before != Some(arguments.digest()) {
                 renew_question(call);
             }
         });
@@ -344,11 +343,6 @@ impl Run {
         (cause, asks): (DoubtCause, Option<&Arc<ToolResult>>),
     ) {
         self.count_lost(call);
-        if planted::active(Bug::ForgetDoubt) {
-            return self.change(call, |call| {
-                call.state = CallState::Deferred { attempt: call.attempts, deadline: None };
-            });
-        }
         self.change(call, |call| {
             let CallState::Running { attempt, started_at, worker } = &call.state else { return };
             let (attempt, started_at, worker) = (*attempt, *started_at, worker.clone());
@@ -381,7 +375,7 @@ impl Run {
 
     fn apply_turn_complete(&mut self) {
         let request_order = 0..self.calls.len();
-        let in_order = self.settings.result_order == ResultOrder::Request && !planted::active(Bug::CompletionOrder);
+        let in_order = self.settings.result_order == ResultOrder::Request;
         let order: Vec<usize> = if in_order {
             request_order.collect()
         } else {
@@ -407,9 +401,6 @@ impl Run {
     }
 
     fn apply_retried(&mut self) {
-        if planted::active(Bug::ForgetRetry) {
-            return;
-        }
         self.stopping = None;
         if let Phase::Failed(_, work) = self.phase {
             self.phase = Phase::Working(work);
@@ -419,7 +410,7 @@ impl Run {
     fn apply_failed(&mut self, failure: Failure) {
         match failure {
             Failure::ProviderError | Failure::Error => {
-                self.model_calls += u32::from(!planted::active(Bug::ForgetFailedCalls));
+                self.model_calls += 1;
                 self.phase = Phase::Failed(failure, Work::Model);
             }
             Failure::ContextWindowExceeded => self.phase = Phase::Failed(failure, Work::Model),

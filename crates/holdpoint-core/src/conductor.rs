@@ -4,7 +4,6 @@
 //! I2: nothing is performed before the events that caused it are durable. Asking policy or the model performs nothing,
 //! so that several inputs share one commit where they can.
 
-use crate::planted::{self, Bug};
 use crate::{
     Attempt, CallIndex, Effect, Event, FinalTools, Input, PauseReason, Rejection, Revision, Run, StopReason, Timestamp,
 };
@@ -118,11 +117,9 @@ impl Conductor {
     pub fn next(&mut self) -> Step {
         // What was cancelled after its intent was written and before it started does not start.
         let run = &self.run;
-        if !planted::active(Bug::StartCancelled) {
-            self.intents.retain(|(call, attempt)| run.is_running(*call, *attempt));
-        }
+        self.intents.retain(|(call, attempt)| run.is_running(*call, *attempt));
         if !self.intents.is_empty() {
-            if !self.outbox.is_empty() && !planted::active(Bug::StartBeforeCommit) {
+            if !self.outbox.is_empty() {
                 return Step::Commit;
             }
             return Step::Start(std::mem::take(&mut self.intents));
@@ -135,7 +132,6 @@ impl Conductor {
 
     fn next_owed(&mut self) -> Step {
         let dirty = !self.outbox.is_empty();
-        let announces = dirty && !planted::active(Bug::AnnounceBeforeCommit);
         let owed = self.run.owed().into_iter().find(|effect| !matches!(effect, Effect::SetTimer { .. }));
         match owed {
             Some(Effect::Authorize { calls }) => Step::Authorize { calls },
@@ -145,7 +141,7 @@ impl Conductor {
             }
             Some(Effect::CallModel { .. }) if dirty => Step::Commit,
             Some(Effect::CallModel { tools }) => Step::CallModel { tools },
-            Some(Effect::Pause { .. } | Effect::Finish { .. }) if announces => Step::Commit,
+            Some(Effect::Pause { .. } | Effect::Finish { .. }) if dirty => Step::Commit,
             Some(Effect::Pause { reason }) => Step::Pause { reason },
             Some(Effect::Finish { stop }) => Step::Finish { stop },
             // Only started calls are left, and nobody executes: what is durable decides in the next epoch.

@@ -1,6 +1,5 @@
 //! What follows from the state by itself: turns end and begin, runs pause and finish.
 
-use crate::planted::{self, Bug};
 use crate::{Completeness, Event, Failure, Outcome, PauseNumber, PauseReason, Phase, Run, StopReason, Work};
 
 impl Run {
@@ -16,8 +15,7 @@ impl Run {
     }
 
     fn next_turn(&self) -> Event {
-        let turns = self.settings.max_turns + u32::from(planted::active(Bug::TurnTooMany));
-        if self.turn.0 >= turns {
+        if self.turn.0 >= self.settings.max_turns {
             return Event::Finished { stop: StopReason::MaxTurns };
         }
         Event::TurnStarted { turn: self.turn.next() }
@@ -36,8 +34,7 @@ impl Run {
             ];
         }
         if self.executable_count() > 0 {
-            let dropped = planted::active(Bug::DropApproved) && tally.ready_approved > 0;
-            return if dropped { self.turn_settled() } else { Vec::new() };
+            return Vec::new();
         }
         if tally.asked > 0 {
             return self.pause(PauseReason::AwaitingToolConfirmation);
@@ -62,11 +59,7 @@ impl Run {
         if self.calls_seen && !self.final_asked && self.settings.final_answer.ask.is_some() && self.said_nothing() {
             events.push(Event::FinalAnswerAsked);
         } else {
-            let finished = Event::Finished { stop: StopReason::Model(self.last_stop.clone()) };
-            if planted::active(Bug::FinishTwice) {
-                events.push(finished.clone());
-            }
-            events.push(finished);
+            events.push(Event::Finished { stop: StopReason::Model(self.last_stop.clone()) });
         }
         events
     }

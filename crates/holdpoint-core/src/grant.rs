@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::planted::{self, Bug};
 use crate::{Actor, Arguments, Call, Digest, GrantId, Run, RunId, Terms, Timestamp, ToolFacts, ToolName};
 
 /// What a person wants to be taken as said.
@@ -126,7 +125,7 @@ impl Grant {
             && self.tenant == run.actor.tenant
             && self.agent == run.agent
             && self.tool == facts.name
-            && (self.definition == facts.definition || planted::active(Bug::GrantOutlivesTool))
+            && self.definition == facts.definition
             && self.digest.is_none_or(|digest| arguments == Some(digest))
             && self.until.is_none_or(|until| until > now)
             && terms.admit(&self.actor, &run.actor)

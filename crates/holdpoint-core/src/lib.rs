@@ -25,7 +25,6 @@ mod lease;
 mod message;
 mod outcome;
 mod owed;
-pub mod planted;
 mod question;
 mod rejection;
 mod run;

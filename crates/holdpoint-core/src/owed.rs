@@ -1,6 +1,5 @@
 //! What is outstanding, derived from the state alone.
 
-use crate::planted::{self, Bug};
 use crate::{
     Attempt, CallIndex, CallState, FinalTools, PauseReason, Phase, Run, RunId, StopReason, Timestamp, Turn, Work,
 };
@@ -92,8 +91,7 @@ impl Run {
             let calls = self.indices(|call| matches!(call.state, CallState::Proposed));
             return vec![Effect::Authorize { calls }];
         }
-        let forgets = planted::active(Bug::OweNothing) && self.epoch.0 > 0;
-        if self.executable_count() == 0 || forgets {
+        if self.executable_count() == 0 {
             return Vec::new();
         }
         vec![Effect::Execute { calls: self.indices(|call| self.is_executable(call)) }]

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::input::{self, Usage};
-use crate::planted::{self, Bug};
 use crate::{
     Actor, Attributes, BatchId, Call, CallIndex, CallRecord, CallState, ContinuationId, Edited, Epoch, Event, Failure,
     Input, Message, ModelStop, Outcome, PauseNumber, PauseReason, QuestionDigest, Rejection, Revision, RunId, Settings,
@@ -136,11 +135,7 @@ impl Run {
     /// # Errors
     /// When the input cannot be accepted; then nothing changed.
     pub fn step(&mut self, input: Input, now: Timestamp) -> Result<Vec<Event>, Rejection> {
-        let unlogged = matches!(input, Input::Answered(_)) && planted::active(Bug::RememberUnlogged);
         let mut events = self.handle(input, now)?;
-        if unlogged {
-            self.model_calls += 1;
-        }
         for event in &events {
             self.apply(event);
         }
@@ -368,7 +363,7 @@ impl Run {
         if self.tally.proposed > 0 {
             return true;
         }
-        if self.tally.asked == 0 || planted::active(Bug::IgnoreHold) {
+        if self.tally.asked == 0 {
             return false;
         }
         match self.settings.siblings {
@@ -384,7 +379,6 @@ impl Run {
         }
         match (self.tally.asked, self.settings.siblings) {
             (0, _) => self.tally.ready_allowed + self.tally.ready_approved,
-            (_, Siblings::Hold) if planted::active(Bug::IgnoreHold) => self.tally.ready_allowed,
             (_, Siblings::Hold) => 0,
             (_, Siblings::Run) => self.tally.ready_allowed,
         }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::input::Usage;
-use crate::planted::{self, Bug};
 use crate::{
     Actor, Attributes, Call, CallIndex, CallRecord, Edited, Message, PauseNumber, PauseReason, Phase, Run, Settings,
     Tally, Timestamp, Turn,
@@ -107,9 +106,7 @@ impl Run {
         self.turn = from.turn;
         self.calls = from.calls.clone();
         self.ignored = from.ignored.clone();
-        if !planted::active(Bug::ImportForgets) {
-            self.completion = from.completion.clone();
-        }
+        self.completion = from.completion.clone();
         self.past = from.past.clone();
         self.edited = from.edited.clone();
         self.grants = from.grants;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::planted::{self, Bug};
 use crate::{Attempt, CallIndex, DoubtCause, Fence, Repeat, Timestamp, Turn};
 
 /// A worker's lease of a deferred call.
@@ -72,7 +71,7 @@ pub enum AfterLoss {
 /// Decides about a task whose worker brings no result: how often it was started, and how often it may be. What may not
 /// be repeated is asked about as if the lease lapsed; whoever knows better how it was lost says so.
 pub fn task_loss(repeat: Repeat, attempts: Attempt, attempts_max: Attempt) -> AfterLoss {
-    if !repeat.may_repeat() && !planted::active(Bug::RetryNever) {
+    if !repeat.may_repeat() {
         return AfterLoss::Ask(LossCause::LeaseLapsed);
     }
     if attempts >= attempts_max {

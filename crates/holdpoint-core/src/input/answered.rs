@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Missing, Target};
-use crate::planted::{self, Bug};
 use crate::{
     Actor, Answer, Asked, Attributes, Call, CallAnswered, CallId, CallIndex, CallState, Code, Decision, Digest,
     DoubtCause, Event, Grant, Limits, Outcome, PauseReason, Question, QuestionKind, Rejection, Remember, Run, Source,
@@ -182,8 +181,7 @@ impl Asking<'_> {
     }
 
     fn expect_admitted(&self, terms: &Terms) -> Result<(), Code> {
-        let admitted = terms.admit(self.actor, &self.run.actor) || planted::active(Bug::AnyoneAnswers);
-        if admitted { Ok(()) } else { Err(Code::NotAnApprover) }
+        if terms.admit(self.actor, &self.run.actor) { Ok(()) } else { Err(Code::NotAnApprover) }
     }
 
     fn judge_kept(&self, given: &GivenAnswer) -> Result<Verdict, Code> {

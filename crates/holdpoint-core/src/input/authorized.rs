@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::planted::{self, Bug};
 use crate::{Call, CallIndex, CallState, Decision, Event, Grant, Phase, Rejection, Run, Stage, Timestamp, Work};
 
 /// What policy said.
@@ -54,12 +53,11 @@ impl Run {
         (grants, now): (&[Arc<Grant>], Timestamp),
     ) -> Vec<Event> {
         let terms = match decision {
-            Decision::Confirm(_, terms) => terms.clone(),
-            Decision::Deny(_) if planted::active(Bug::GrantBeatsDenial) => crate::Terms::default(),
+            Decision::Confirm(_, terms) => terms,
             Decision::Allow(_) | Decision::Deny(_) => return Vec::new(),
         };
         let mut used: Vec<&Arc<Grant>> = Vec::new();
-        for grant in grants.iter().filter(|grant| grant.answers(self, call, (&terms, now))) {
+        for grant in grants.iter().filter(|grant| grant.answers(self, call, (terms, now))) {
             if used.len() >= terms.quorum.max(1) as usize {
                 break;
             }

@@ -1,9 +1,6 @@
 //! An executor is about to start a call: the hooks let it through, the tool has not started.
 
-use crate::planted::{self, Bug};
-use crate::{
-    Attempt, Call, CallIndex, CallState, Decision, Event, Failure, Phase, Rejection, Run, Stage, Timestamp, Work,
-};
+use crate::{Attempt, Call, CallIndex, Decision, Event, Failure, Phase, Rejection, Run, Stage, Timestamp, Work};
 
 /// A call that is about to start.
 #[derive(Clone, Debug)]
@@ -63,7 +60,6 @@ impl Run {
             _ => return Err(Rejection::NotExpected { input }),
         }
         let call = self.call(index).ok_or(Rejection::NotExpected { input })?;
-        let asked = planted::active(Bug::RunWhileAsked) && matches!(call.state, CallState::AwaitingApproval(_));
-        if self.is_executable(call) || asked { Ok(()) } else { Err(Rejection::NotExpected { input }) }
+        if self.is_executable(call) { Ok(()) } else { Err(Rejection::NotExpected { input }) }
     }
 }

@@ -1,6 +1,5 @@
 //! A process takes over a run whose owner died. What was started and has no result is in doubt.
 
-use crate::planted::{self, Bug};
 use crate::{Call, CallIndex, CallKey, CallState, DoubtCause, Epoch, Event, Phase, Rejection, Run};
 
 /// A takeover.
@@ -43,7 +42,7 @@ pub(super) fn in_doubt(index: CallIndex, call: &Call) -> Option<Event> {
         return None;
     }
     let may_repeat = call.tool.as_ref().is_some_and(|facts| facts.repeat.may_repeat());
-    Some(if may_repeat || planted::active(Bug::RepeatNever) {
+    Some(if may_repeat {
         Event::CallRequeued { call: index }
     } else {
         Event::CallDoubted { call: index, cause: DoubtCause::Crashed, asks: None, may_run: false }

@@ -1,6 +1,5 @@
 //! A call returned, or was answered by a hook before it started.
 
-use crate::planted::{self, Bug};
 use crate::{Attempt, CallIndex, CallState, Event, Phase, Rejection, Run, Settlement, StopReason, Work};
 
 /// How a call ended.
@@ -23,11 +22,8 @@ pub(super) fn decide(run: &Run, returned: Returned) -> Result<Vec<Event>, Reject
     }
     let call = run.call(returned.call).ok_or(Rejection::NotExpected { input: "returned" })?;
     let accepted = match (&call.state, returned.attempt) {
-        (CallState::Running { attempt, .. }, Some(ended)) => {
-            *attempt == ended || planted::active(Bug::AcceptOldAttempt)
-        }
+        (CallState::Running { attempt, .. }, Some(ended)) => *attempt == ended,
         (CallState::Ready, None) => run.is_executable(call),
-        (CallState::Settled(_), Some(_)) => planted::active(Bug::SettleTwice),
         _ => false,
     };
     if !accepted {

@@ -1,6 +1,5 @@
 //! What a resume names, and what it does about calls that it does not mention.
 
-use crate::planted::{self, Bug};
 use crate::{BatchId, ContinuationId, PauseReason, Phase, Rejection, Run, StopReason};
 
 /// What a resume names.
@@ -51,7 +50,7 @@ impl Run {
                 if id.pause > self.pauses || id.pause.0 == 0 {
                     return Err(Rejection::ContinuationNotFound);
                 }
-                if id.pause < self.pauses && !planted::active(Bug::ContinuationTwice) {
+                if id.pause < self.pauses {
                     return Err(stale());
                 }
                 let waits_for = self.pause_reason().ok_or_else(stale)?;

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::planted::{self, Bug};
 use crate::{
-    Attempt, CallIndex, Event, Evidence, Limits, Outcome, Phase, Rejection, Run, Settlement, Source, StopReason,
-    Timestamp, ToolResult, Turn,
+    Attempt, CallIndex, Event, Evidence, Limits, Phase, Rejection, Run, StopReason, Timestamp, ToolResult, Turn,
 };
 
 /// A result under a lease that is not the current one.
@@ -28,18 +26,10 @@ pub(super) fn decide(run: &Run, late: TaskLate, now: Timestamp) -> Result<Vec<Ev
         return Err(Rejection::RunCancelled);
     }
     // Whoever drives the run is not to be disturbed by what is only evidence.
-    let Phase::Paused(reason) = run.phase else { return Err(Rejection::LeaseLost) };
+    let Phase::Paused(_) = run.phase else { return Err(Rejection::LeaseLost) };
     let TaskLate { turn, call, attempt, worker, result } = late;
     let asked = run.call(call).filter(|_| turn == run.turn).and_then(|call| call.question()?.doubt.as_ref());
     let doubt = asked.ok_or(Rejection::LeaseLost)?;
-    if planted::active(Bug::AcceptLateResult) {
-        let (outcome, code) = Outcome::of_result(&result);
-        let settlement = Settlement { outcome, code, source: Some(Source::Tool), result, latency_us: 0 };
-        return Ok(vec![
-            Event::Resumed { pause: run.pauses, reason, request: None },
-            Event::ToolEnded { call, settlement },
-        ]);
-    }
     let evidence = Evidence { attempt, worker, result, at: now };
     if doubt.evidence.iter().any(|before| before.same_as(&evidence)) {
         return Ok(Vec::new());

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::planted::{self, Bug};
 use crate::{
     Attempt, CallIndex, CallLease, CallState, Event, Phase, Rejection, Run, Settlement, StopReason, Timestamp, Turn,
 };
@@ -71,7 +70,7 @@ impl Run {
     pub(super) fn has_task(&self, turn: Turn, index: CallIndex, taken: Attempt) -> bool {
         let call = self.call(index).filter(|_| turn == self.turn);
         match call.map(|call| &call.state) {
-            Some(CallState::Deferred { attempt, .. }) => taken >= *attempt || planted::active(Bug::AcceptOldAttempt),
+            Some(CallState::Deferred { attempt, .. }) => taken >= *attempt,
             _ => false,
         }
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::planted::{self, Bug};
 use crate::texts;
 use crate::{
     Asked, Attempt, Call, CallIndex, Decision, Event, Ground, Outcome, Problem, Rejection, Run, Settlement, Stage,
@@ -57,7 +56,7 @@ pub(super) fn decide(run: &Run, changed: ToolChanged, now: Timestamp) -> Result<
 /// Whoever approved the call approved it for the tool as it was.
 fn again(call: &Call, decision: Decision) -> Decision {
     match (decision, call.asked) {
-        (Decision::Allow(ground), Asked::Approved) if !planted::active(Bug::RunChanged) => {
+        (Decision::Allow(ground), Asked::Approved) => {
             let reason = Some(texts::changed_reason().into());
             Decision::Confirm(Ground { reason, ..ground }, call.terms.clone())
         }

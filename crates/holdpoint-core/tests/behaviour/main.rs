@@ -22,6 +22,7 @@ mod late_results;
 mod leases;
 mod limits;
 mod lost_tasks;
+mod mistakes;
 mod names;
 mod order;
 mod orders;

@@ -4,9 +4,8 @@
 //! Each order is played on the run, with every checker of `properties` watching, and on [`rules::Book`], which is the page
 //! about answers written down a second time. Both must agree on what is accepted, why it is not, and where every call is.
 
+mod mistakes;
 mod moves;
-#[cfg(feature = "planted")]
-mod planted;
 mod rules;
 
 use holdpoint_core::{
@@ -15,6 +14,7 @@ use holdpoint_core::{
 };
 use proptest::prelude::*;
 
+use crate::mistakes::Machine;
 use crate::properties::watch::Watch;
 use crate::support::{Stage, new_run, plans, settlement};
 use moves::{Move, moves, sharp_moves};
@@ -50,11 +50,16 @@ struct Play {
 
 impl Play {
     /// The run at its first pause.
-    fn open((siblings, calls): (Siblings, &str)) -> Self {
+    fn open(scene: (Siblings, &str)) -> Self {
+        Self::open_on(Run::step, scene)
+    }
+
+    /// The same on a machine of its own.
+    fn open_on(machine: Machine, (siblings, calls): (Siblings, &str)) -> Self {
         let plans = plans(calls);
         let mut play = Self {
             run: new_run("r"),
-            watch: Watch::new(),
+            watch: Watch::of(machine),
             book: Book::open(&plans),
             now: Timestamp(0),
             first: Vec::new(),

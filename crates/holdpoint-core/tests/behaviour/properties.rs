@@ -1,11 +1,11 @@
 //! Whatever happens, in whatever order, the invariants hold.
 
 mod inputs;
-#[cfg(feature = "planted")]
-mod planted;
+mod mistakes;
 pub(crate) mod watch;
 mod workers;
 
+use crate::mistakes::Machine;
 use crate::support::new_run;
 use holdpoint_core::{Phase, Run, Timestamp, Work};
 use proptest::collection::vec;
@@ -15,9 +15,9 @@ use inputs::{Dice, Known};
 use watch::Watch;
 
 /// Plays one run by dice, with every checker watching. Returns how it ended, and the books.
-fn play(settings: &[u8], throws: &[[u8; 6]]) -> (Run, Watch) {
+fn play(machine: Machine, settings: &[u8], throws: &[[u8; 6]]) -> (Run, Watch) {
     let mut run = new_run("r");
-    let mut watch = Watch::new();
+    let mut watch = Watch::of(machine);
     let mut now = Timestamp(0);
     watch.step(&mut run, inputs::started(settings), now).unwrap();
     for throw in throws {
@@ -60,12 +60,12 @@ proptest! {
 
     #[test]
     fn no_sequence_of_inputs_breaks_an_invariant(settings: [u8; 6], throws in vec(any::<[u8; 6]>(), 0..80)) {
-        play(&settings, &throws);
+        play(Run::step, &settings, &throws);
     }
 
     #[test]
     fn every_run_can_be_brought_to_an_end(settings: [u8; 6], throws in vec(any::<[u8; 6]>(), 0..40)) {
-        drive_to_the_end(play(&settings, &throws).0);
+        drive_to_the_end(play(Run::step, &settings, &throws).0);
     }
 }
 
@@ -79,7 +79,7 @@ fn the_dice_reach_every_phase_and_effect() {
             [one[1], one[2], one[3], two[1], two[2], two[3]]
         };
         let throws: Vec<[u8; 6]> = (1..40).map(throw).collect();
-        let (run, watch) = play(&throw(0), &throws);
+        let (run, watch) = play(Run::step, &throw(0), &throws);
         seen.insert(run.status().as_str().to_owned());
         seen.extend(run.stop_reason().map(|stop| stop.as_str().to_owned()));
         seen.extend(run.records().iter().map(|record| record.progress.as_str().to_owned()));

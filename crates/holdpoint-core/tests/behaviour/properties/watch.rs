@@ -10,6 +10,7 @@ use holdpoint_core::{
 };
 
 use super::inputs::OUTPUT;
+use crate::mistakes::Machine;
 use crate::support::{fingerprint, new_run};
 
 type Key = (Turn, CallIndex);
@@ -17,6 +18,7 @@ type Key = (Turn, CallIndex);
 /// The books.
 #[derive(Clone)]
 pub(crate) struct Watch {
+    machine: Machine,
     log: Vec<Event>,
     shadow: Run,
     /// What the run was after the last step.
@@ -42,7 +44,13 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new() -> Self {
+        Self::of(Run::step)
+    }
+
+    /// Watches what a machine makes of a run.
+    pub(crate) fn of(machine: Machine) -> Self {
         Self {
+            machine,
             log: Vec::new(),
             shadow: new_run("r"),
             last: fingerprint(&new_run("r")).into(),
@@ -86,7 +94,7 @@ impl Watch {
             _ => None,
         };
         let usable = run.continuation();
-        let events = match run.step(input, now) {
+        let events = match (self.machine)(run, input, now) {
             Ok(events) if !events.is_empty() => events,
             nothing => {
                 assert_eq!(*self.last, *fingerprint(run), "what is rejected or leads to nothing changes nothing");
