@@ -98,7 +98,7 @@ async fn count(store: &Store, chosen: &Chosen) -> Result<u64, StoreError> {
         };
         loop {
             let page = store.runs.list(&filter).await?;
-            let old = page.runs.iter().filter(|head| head.updated_at < chosen.before);
+            let old = page.items.iter().filter(|head| head.updated_at < chosen.before);
             progress.add(old.count() as u64);
             match page.next {
                 Some(next) => filter.cursor = Some(next),

@@ -6,7 +6,7 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use holdpoint::store::{Scope, Store, TaskFilter, TaskPage};
+use holdpoint::store::{Page, Scope, Store, TaskFilter};
 use holdpoint::{RunId, Status};
 use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{Call, Digest, Event, Revision};
@@ -123,7 +123,7 @@ pub(crate) async fn judge(
     }
     judged.count_executions(records, &known);
     let store = runners.values().next().context("no agents")?.store();
-    let TaskPage { tasks, .. } = store.tasks.list(&TaskFilter::default()).await?;
+    let Page { items: tasks, .. } = store.tasks.list(&TaskFilter::default()).await?;
     judged.violations.extend(tasks.iter().map(|task| format!("a task is left over: {:?}", task.key)));
     Ok(judged)
 }

@@ -253,7 +253,7 @@ impl Storage for Real {
     fn tasks(&mut self) -> Vec<Task> {
         let tenant = Some(Arc::clone(&self.space));
         let page = self.ask(self.store.tasks.list(&TaskFilter { tenant, limit: Some(LIMIT), ..TaskFilter::default() }));
-        page.tasks.iter().map(|head| self.task_of(head)).collect()
+        page.items.iter().map(|head| self.task_of(head)).collect()
     }
 
     fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>> {
@@ -324,7 +324,7 @@ impl Real {
     fn wrong_questions(&self, slot: Slot, disk: &Disk) -> Option<String> {
         let open = asked(disk.log(slot).run());
         let filter = QuestionFilter { run: Some(self.run_id(slot)), limit: Some(LIMIT), ..QuestionFilter::default() };
-        let rows = self.ask(self.store.approvals.list(&filter)).questions;
+        let rows = self.ask(self.store.approvals.list(&filter)).items;
         let rows: BTreeMap<_, _> = rows.iter().map(|row| ((row.key.turn, row.key.index), row.body.to_vec())).collect();
         (open != rows)
             .then(|| format!("{} calls wait for people, and {} questions are pending", open.len(), rows.len()))
@@ -343,8 +343,8 @@ impl Real {
         let tenant = Some(Arc::clone(&self.space));
         let listed =
             self.ask(self.store.grants.list(&GrantFilter { tenant, limit: Some(LIMIT), ..GrantFilter::default() }));
-        let ids: BTreeSet<Arc<str>> = listed.grants.iter().map(|row| Arc::clone(&row.id)).collect();
-        let revoked = listed.grants.iter().filter(|row| row.revoked.is_some());
+        let ids: BTreeSet<Arc<str>> = listed.items.iter().map(|row| Arc::clone(&row.id)).collect();
+        let revoked = listed.items.iter().filter(|row| row.revoked.is_some());
         let revoked: BTreeSet<Arc<str>> = revoked.map(|row| Arc::clone(&row.id)).collect();
         if ids != given {
             return Some(format!("{} grants were given, {} are there", given.len(), ids.len()));

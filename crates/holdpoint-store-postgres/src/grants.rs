@@ -1,13 +1,12 @@
 //! What people said about calls that are yet to come.
 
 use holdpoint_core::{Timestamp, ToolName};
-use holdpoint_store::{Cursor, GRANTS_MATCHED_MAX, GrantFilter, GrantPage, GrantRow, Revoked, Scope, StoreError};
+use holdpoint_store::{GRANTS_MATCHED_MAX, GrantFilter, GrantRow, List, Page, Revoked, Scope, StoreError, page_size};
 use sqlx::postgres::PgRow;
 
 use crate::clock::Moments;
 use crate::commit::token;
 use crate::lines::Lines;
-use crate::read::cursor_number;
 use crate::row::{column, limit, moment, tenant, tenant_key, text};
 
 /// The columns of a grant, in the order in which [`grant`] reads them.
@@ -67,17 +66,15 @@ pub(crate) async fn find(lines: &Lines, scope: &Scope, id: &str) -> Result<Optio
     rows.first().map(grant).transpose()
 }
 
-pub(crate) async fn list(lines: &Lines, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
-    let from = filter.cursor.as_ref().map_or(Ok(i64::MAX), cursor_number)?;
-    let (size, key) = (filter.page_size(), filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant))));
+pub(crate) async fn list(lines: &Lines, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
+    let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
+    let (size, key) = (page_size(filter.limit), filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant))));
     let rows = lines.rows("list grants", || {
         let list = sqlx::query(LIST).bind(from).bind(key.as_deref());
         list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1))
     });
-    let rows = rows.await?;
-    let next = rows.get(size).map(|row| column::<i64>(row, GRANT_COLUMNS)).transpose()?;
-    let grants = rows.iter().take(size).map(grant).collect::<Result<_, _>>()?;
-    Ok(GrantPage { grants, next: next.map(|number| Cursor::new(number.to_string())) })
+    let read = |row| Ok(([column(row, GRANT_COLUMNS)?], grant(row)?));
+    Page::collect(List::Grants, size, rows.await?.iter().map(read))
 }
 
 pub(crate) async fn revoke(lines: &Lines, moments: &Moments, revoking: &Revoking<'_>) -> Result<bool, StoreError> {

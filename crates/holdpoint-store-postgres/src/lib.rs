@@ -32,12 +32,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, Approvals, AuditLog, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX,
-    DeliveredTask, GrantFilter, GrantPage, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState, LeasedTask,
-    OverlongLease, PruneRequest, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record,
-    Release, Reservation, Reserved, ResponseKey, RunFilter, RunLeases, RunLog, RunPage, Scope, Seal, SealedRun,
-    ServerState, SessionFilter, SessionPage, StoreError, StoreTally, Swept, TaskCompletion, TaskFilter, TaskHead,
-    TaskLease, TaskPage, TaskQueue, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    Agents, Approvals, AuditLog, AuditRow, AuditScope, AuditedRun, ClaimRequest, CommitError, Cursor, DUE_LIMIT_MAX,
+    DeliveredTask, GrantFilter, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease,
+    Page, PruneRequest, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq, Record, Release, Reservation,
+    Reserved, ResponseKey, RunFilter, RunLeases, RunLog, Scope, Seal, SealedRun, ServerState, SessionFilter,
+    SessionRow, StoreError, StoreTally, Swept, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, Tombstone,
+    Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
@@ -163,7 +163,7 @@ impl RunLog for PostgresStore {
         read::read_head(&self.lines, scope, run).await
     }
 
-    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+    async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
         read::list(&self.lines, filter).await
     }
 
@@ -175,7 +175,7 @@ impl RunLog for PostgresStore {
         self.wakes.changed(&self.lines, run, after).await
     }
 
-    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+    async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
         sessions::list(&self.lines, filter).await
     }
 
@@ -253,7 +253,7 @@ impl TaskQueue for PostgresStore {
         tasks::find(&self.lines, scope, key).await
     }
 
-    async fn list(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+    async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
         tasks::tasks(&self.lines, filter).await
     }
 }
@@ -264,7 +264,7 @@ impl Approvals for PostgresStore {
         questions::find(&self.lines, scope, key).await
     }
 
-    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+    async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
         questions::list(&self.lines, filter).await
     }
 
@@ -284,7 +284,7 @@ impl Grants for PostgresStore {
         grants::matching(&self.lines, &self.moments, tenant, tool).await
     }
 
-    async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+    async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
         grants::list(&self.lines, filter).await
     }
 
@@ -309,7 +309,7 @@ impl AuditLog for PostgresStore {
         scope: &AuditScope,
         after: Option<&Cursor>,
         most: usize,
-    ) -> Result<AuditPage, StoreError> {
+    ) -> Result<Page<AuditedRun>, StoreError> {
         seals::audit_after(&self.lines, scope, after, most).await
     }
 

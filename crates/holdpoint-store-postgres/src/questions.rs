@@ -2,8 +2,8 @@
 
 use holdpoint_core::{CallIndex, CallKey, RunId, Timestamp, ToolName, Turn};
 use holdpoint_store::{
-    Cursor, DUE_LIMIT_MAX, QuestionChanges, QuestionFilter, QuestionKind, QuestionPage, QuestionRow, QuestionSeq,
-    QuestionStatus, Scope, StoreError, packed,
+    DUE_LIMIT_MAX, Page, QuestionChanges, QuestionFilter, QuestionKind, QuestionRow, QuestionSeq, QuestionStatus,
+    Scope, StoreError, packed, page_size,
 };
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgRow;
@@ -20,9 +20,6 @@ macro_rules! question_columns {
 }
 /// Where the columns after those of a question begin.
 const AFTER_QUESTION: usize = 14;
-
-const PENDING_CURSOR: char = 'p';
-const ENDED_CURSOR: char = 'e';
 
 const QUESTION: &str = concat!(
     "select ",
@@ -116,27 +113,20 @@ pub(crate) fn list_sql(filter: &QuestionFilter) -> String {
     )
 }
 
-pub(crate) async fn list(lines: &Lines, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+pub(crate) async fn list(lines: &Lines, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
     let is_pending = filter.status == QuestionStatus::Pending;
-    let mark = if is_pending { PENDING_CURSOR } else { ENDED_CURSOR };
-    let from = match &filter.cursor {
-        Some(cursor) => cursor.pair(mark).ok_or(StoreError::InvalidCursor)?,
-        None if is_pending => (i64::MIN, 0),
-        None => (i64::MAX, i64::MAX),
-    };
-    let (size, sql) = (filter.page_size(), list_sql(filter));
+    let start = if is_pending { [i64::MIN, 0] } else { [i64::MAX, i64::MAX] };
+    let [first, second] = filter.list().position(filter.cursor.as_ref(), start)?;
+    let (size, sql) = (page_size(filter.limit), list_sql(filter));
     let tenant = filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant)));
     let rows = lines.rows("list questions", || {
         let list = sqlx::query(AssertSqlSafe(sql.clone())).bind(tenant.as_deref()).bind(filter.agent.as_deref());
         let list = list.bind(filter.kind.map(kind_number)).bind(filter.run.as_ref().map(RunId::as_str));
-        let list = list.bind(from.0).bind(from.1).bind(limit(size + 1));
+        let list = list.bind(first).bind(second).bind(limit(size + 1));
         list.bind(filter.tool.as_ref().map(ToolName::as_str))
     });
-    let rows = rows.await?;
-    let next = rows.get(size).map(|row| Ok((column(row, AFTER_QUESTION)?, column(row, AFTER_QUESTION + 1)?)));
-    let next: Option<(i64, i64)> = next.transpose()?;
-    let questions = rows.iter().take(size).map(question).collect::<Result<_, _>>()?;
-    Ok(QuestionPage { questions, next: next.map(|place| Cursor::of_pair(mark, place)) })
+    let read = |row| Ok(([column(row, AFTER_QUESTION)?, column(row, AFTER_QUESTION + 1)?], question(row)?));
+    Page::collect(filter.list(), size, rows.await?.iter().map(read))
 }
 
 pub(crate) async fn after(

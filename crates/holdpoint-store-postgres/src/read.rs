@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId, Timestamp};
-use holdpoint_store::{AuditRow, Cursor, Head, Record, RunFilter, RunPage, Scope, StoreError, packed};
+use holdpoint_store::{AuditRow, Head, List, Page, Record, RunFilter, Scope, StoreError, packed, page_size};
 use sqlx::AssertSqlSafe;
 
 use crate::lines::Lines;
@@ -90,10 +90,9 @@ pub(crate) fn list_sql(filter: &RunFilter) -> String {
     )
 }
 
-pub(crate) async fn list(lines: &Lines, filter: &RunFilter) -> Result<RunPage, StoreError> {
-    let from = filter.cursor.as_ref().map_or(Ok(i64::MAX), cursor_number)?;
-    let size = filter.page_size();
-    let sql = list_sql(filter);
+pub(crate) async fn list(lines: &Lines, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
+    let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
+    let (size, sql) = (page_size(filter.limit), list_sql(filter));
     let rows = lines.rows("list runs", || {
         sqlx::query(AssertSqlSafe(sql.clone()))
             .bind(filter.status.map(status_number))
@@ -103,19 +102,11 @@ pub(crate) async fn list(lines: &Lines, filter: &RunFilter) -> Result<RunPage, S
             .bind(limit(size + 1))
             .bind(filter.session.as_deref())
     });
-    let rows = rows.await?;
-    let next = rows.get(size).map(|row| column::<i64>(row, HEAD_COLUMNS)).transpose()?;
-    let runs = rows.iter().take(size).map(head).collect::<Result<_, _>>()?;
-    Ok(RunPage { runs, next: next.map(|number| Cursor::new(number.to_string())) })
+    let read = |row| Ok(([column(row, HEAD_COLUMNS)?], head(row)?));
+    Page::collect(List::Runs, size, rows.await?.iter().map(read))
 }
 
 const HEAD_COLUMNS: usize = 10;
-
-/// A cursor is the number of the first run or task of its page.
-pub(crate) fn cursor_number(cursor: &Cursor) -> Result<i64, StoreError> {
-    let number = cursor.as_str().parse().ok().filter(|number| *number > 0);
-    number.ok_or(StoreError::InvalidCursor)
-}
 
 pub(crate) async fn due(lines: &Lines, agents: &[&str], at: Timestamp, most: i64) -> Result<Vec<RunId>, StoreError> {
     let rows = lines.rows("find runs that are due", || sqlx::query(DUE).bind(agents).bind(at.0).bind(most)).await?;

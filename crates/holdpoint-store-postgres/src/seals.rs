@@ -7,7 +7,7 @@ use std::sync::Arc;
 use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::audit::unpack_sealed;
 use holdpoint_store::{
-    AuditPage, AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, Seal, SealedRun, StoreError, Tombstone,
+    AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, List, Page, Seal, SealedRun, StoreError, Tombstone,
     Trace, Unsealed,
 };
 use sqlx::postgres::PgRow;
@@ -80,8 +80,8 @@ pub(crate) async fn audit_after(
     scope: &AuditScope,
     after: Option<&Cursor>,
     most: usize,
-) -> Result<AuditPage, StoreError> {
-    let (run_no, seq) = after.map_or(Ok((0, 0)), place)?;
+) -> Result<Page<AuditedRun>, StoreError> {
+    let [run_no, seq] = List::AuditRows.position(after, [0, 0])?;
     let most = most.clamp(1, DUE_LIMIT_MAX);
     let (sql, which) = match scope {
         AuditScope::All => (AUDIT_AFTER, None),
@@ -96,11 +96,11 @@ pub(crate) async fn audit_after(
         }
     };
     let rows = lines.rows("read the audit log", read).await?;
-    let (mut page, mut last, mut next) = (AuditPage::default(), 0, (0, 0));
+    let (mut page, mut last, mut next) = (Page::default(), 0, [0, 0]);
     for row in &rows {
-        (last, next) = read_audited(row, last, &mut page.runs)?;
+        (last, next) = read_audited(row, last, &mut page.items)?;
     }
-    page.next = (rows.len() == most).then(|| Cursor::new(format!("a{}.{}", next.0, next.1)));
+    page.next = (rows.len() == most).then(|| List::AuditRows.cursor(next));
     Ok(page)
 }
 
@@ -167,20 +167,12 @@ pub(crate) async fn tenants(lines: &Lines) -> Result<Vec<Option<Arc<str>>>, Stor
     lines.rows("name the tenants", || sqlx::query(TENANTS)).await?.iter().map(|row| tenant(row, 0)).collect()
 }
 
-/// A cursor is a run, by its number, and the revision after which it goes on.
-fn place(cursor: &Cursor) -> Result<(i64, i64), StoreError> {
-    let (run, seq) =
-        cursor.as_str().strip_prefix('a').and_then(|place| place.split_once('.')).ok_or(StoreError::InvalidCursor)?;
-    let number = |text: &str| text.parse().map_err(|_| StoreError::InvalidCursor);
-    Ok((number(run)?, number(seq)?))
-}
-
 /// Adds the row to its run, and returns the number of the run and where to go on.
-fn read_audited(row: &PgRow, last: i64, runs: &mut Vec<AuditedRun>) -> Result<(i64, (i64, i64)), StoreError> {
+fn read_audited(row: &PgRow, last: i64, runs: &mut Vec<AuditedRun>) -> Result<(i64, [i64; 2]), StoreError> {
     let run_no: i64 = column(row, 0)?;
     let Some(revision) = column::<Option<i64>>(row, 1)? else {
         runs.push(read_run(row)?);
-        return Ok((run_no, (run_no.saturating_add(1), 0)));
+        return Ok((run_no, [run_no.saturating_add(1), 0]));
     };
     if run_no != last || runs.is_empty() {
         runs.push(read_run(row)?);
@@ -191,7 +183,7 @@ fn read_audited(row: &PgRow, last: i64, runs: &mut Vec<AuditedRun>) -> Result<(i
     if let Some(run) = runs.last_mut() {
         run.rows.push((place, row));
     }
-    Ok((run_no, (run_no, revision)))
+    Ok((run_no, [run_no, revision]))
 }
 
 fn read_run(row: &PgRow) -> Result<AuditedRun, StoreError> {

@@ -1,11 +1,10 @@
 //! Runs that belong together.
 
 use holdpoint_core::{RunId, Status, Timestamp};
-use holdpoint_store::{Cursor, SessionFilter, SessionPage, SessionRow, StoreError};
+use holdpoint_store::{List, Page, SessionFilter, SessionRow, StoreError, page_size};
 use sqlx::postgres::PgRow;
 
 use crate::lines::{Lines, corrupt};
-use crate::read::cursor_number;
 use crate::row::{column, limit, status_number, tenant, tenant_key, unsigned};
 
 /// The last run of each session stands for it.
@@ -33,16 +32,14 @@ pub(crate) fn slot(tenant: Option<&str>, session: &str) -> String {
     format!("{}:{tenant}{session}", tenant.len())
 }
 
-pub(crate) async fn list(lines: &Lines, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-    let from = filter.cursor.as_ref().map_or(Ok(i64::MAX), cursor_number)?;
-    let size = filter.page_size();
+pub(crate) async fn list(lines: &Lines, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
+    let [from] = List::Sessions.position(filter.cursor.as_ref(), [i64::MAX])?;
+    let size = page_size(filter.limit);
     let key = filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant)));
     let sql = if key.is_some() { SESSIONS_OF_TENANT } else { SESSIONS };
     let rows = lines.rows("list sessions", || sqlx::query(sql).bind(from).bind(key.as_deref()).bind(limit(size + 1)));
-    let rows = rows.await?;
-    let next = rows.get(size).map(|row| column::<i64>(row, 8)).transpose()?;
-    let sessions = rows.iter().take(size).map(session).collect::<Result<_, _>>()?;
-    Ok(SessionPage { sessions, next: next.map(|number| Cursor::new(number.to_string())) })
+    let read = |row| Ok(([column(row, 8)?], session(row)?));
+    Page::collect(List::Sessions, size, rows.await?.iter().map(read))
 }
 
 fn session(row: &PgRow) -> Result<SessionRow, StoreError> {

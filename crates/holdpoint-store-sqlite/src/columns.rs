@@ -6,7 +6,7 @@ use holdpoint_core::{
     Attempt, CallIndex, CallKey, ContinuationId, PauseNumber, Repeat, Revision, RunId, Status, Timestamp, ToolName,
     Turn,
 };
-use holdpoint_store::{Cursor, Fence, Head, Link, StoreError, TaskHead, TaskState, packed};
+use holdpoint_store::{Fence, Head, Link, StoreError, TaskHead, TaskState, packed};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
@@ -76,17 +76,6 @@ pub(crate) fn signed(number: u64) -> i64 {
 /// A limit that was clamped before.
 pub(crate) fn signed_len(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Runs and tasks have cursors of their own, so that one is never taken for the other.
-pub(crate) fn cursor(mark: char, number: i64) -> Cursor {
-    Cursor::new(format!("{mark}{number}"))
-}
-
-pub(crate) fn cursor_number(mark: char, cursor: &Cursor) -> Result<i64, StoreError> {
-    let digits = cursor.as_str().strip_prefix(mark).ok_or(StoreError::InvalidCursor)?;
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if plain { digits.parse().map_err(|_| StoreError::InvalidCursor) } else { Err(StoreError::InvalidCursor) }
 }
 
 /// A single value, compressed when it is long.

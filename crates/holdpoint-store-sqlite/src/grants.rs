@@ -1,13 +1,14 @@
 //! What people said about calls that are yet to come.
 
 use holdpoint_core::{Timestamp, ToolName};
-use holdpoint_store::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked, Scope, StoreError};
+use holdpoint_store::{
+    GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantRow, List, Page, Revoked, Scope, StoreError, page_size,
+};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::batch::{Batch, StatementNo, Values};
-use crate::columns::{Reader, cursor, cursor_number, signed_len, tenant_key};
-use crate::fault::store_error;
+use crate::columns::{Reader, signed_len, tenant_key};
 use crate::read::Readers;
 use crate::request::Step;
 use crate::rows::Rows;
@@ -36,8 +37,6 @@ pub(crate) const MATCHING: &str = concat!(
 
 pub(crate) const GRANT: &str =
     concat!("SELECT ", grant_columns!(), " FROM grants WHERE grant_id = $1 AND ($2 IS NULL OR tenant = $2)");
-
-const GRANT_CURSOR: char = 'g';
 
 /// Who takes which grant back.
 pub(crate) struct Revoking {
@@ -90,41 +89,29 @@ impl Readers {
         rows.first().map(|row| Ok(read_grant(row)?.1)).transpose()
     }
 
-    pub(crate) async fn grants(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
-        let size = filter.page_size();
-        let mut query = grants_query(filter)?;
-        let rows = query.build().fetch_all(&self.0).await.map_err(|error| store_error("list grants", error))?;
-        let (mut page, mut last) = (GrantPage::default(), 0);
-        for row in rows.iter().take(size) {
-            let (number, grant) = read_grant(row)?;
-            last = number;
-            page.grants.push(grant);
-        }
-        page.next = (rows.len() > size).then(|| cursor(GRANT_CURSOR, last));
-        Ok(page)
+    pub(crate) async fn grants(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
+        let rows = self.list_rows(grants_query(filter)?, "list grants").await?;
+        Page::collect(List::Grants, page_size(filter.limit), rows.iter().map(read_grant))
     }
 }
 
 /// One more than the page has, to know whether there is a next one.
 pub(crate) fn grants_query(filter: &GrantFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let before = match &filter.cursor {
-        Some(cursor) => cursor_number(GRANT_CURSOR, cursor)?,
-        None => i64::MAX,
-    };
-    let mut query = QueryBuilder::new(concat!("SELECT ", grant_columns!(), " FROM grants WHERE grant_no < "));
-    query.push_bind(before);
+    let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
+    let mut query = QueryBuilder::new(concat!("SELECT ", grant_columns!(), " FROM grants WHERE grant_no <= "));
+    query.push_bind(from);
     if let Some(tenant) = &filter.tenant {
         query.push(" AND tenant = ").push_bind(tenant_key(Some(tenant)));
     }
     if let Some(tool) = &filter.tool {
         query.push(" AND tool = ").push_bind(tool.as_str().to_owned());
     }
-    query.push(" ORDER BY grant_no DESC LIMIT ").push_bind(signed_len(filter.page_size() + 1));
+    query.push(" ORDER BY grant_no DESC LIMIT ").push_bind(signed_len(page_size(filter.limit) + 1));
     Ok(query)
 }
 
 /// A grant with its number.
-fn read_grant(row: &SqliteRow) -> Result<(i64, GrantRow), StoreError> {
+fn read_grant(row: &SqliteRow) -> Result<([i64; 1], GrantRow), StoreError> {
     let mut reader = Reader::new(row);
     let number = reader.int()?;
     let (id, tenant, tool) = (reader.text()?, reader.tenant()?, ToolName::new(reader.text()?));
@@ -132,5 +119,5 @@ fn read_grant(row: &SqliteRow) -> Result<(i64, GrantRow), StoreError> {
     let (by, at) = (reader.text_or_null()?, reader.int_or_null()?.map(Timestamp));
     let revoked = by.zip(at).map(|(by, at)| Revoked { by, at });
     let body = reader.bytes()?.into();
-    Ok((number, GrantRow { id, tenant, tool, until, created_at, revoked, body }))
+    Ok(([number], GrantRow { id, tenant, tool, until, created_at, revoked, body }))
 }

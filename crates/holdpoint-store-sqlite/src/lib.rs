@@ -33,13 +33,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use holdpoint_store::{
-    Agents, Approvals, AuditLog, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor,
-    DUE_LIMIT_MAX, DeliveredTask, GrantFilter, GrantPage, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState,
-    LeasedTask, OverlongLease, PruneRequest, QuestionChange, QuestionChanges, QuestionFilter, QuestionPage,
-    QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunLeases, RunLog,
-    RunPage, Scope, Seal, SealedRun, ServerState, SessionFilter, SessionPage, StoreError, StoreFault, StoreTally,
-    Swept, SystemClock, TaskChange, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, TaskQueue, Tombstone,
-    Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen, packed,
+    Agents, Approvals, AuditLog, AuditRow, AuditScope, AuditedRun, ClaimRequest, Clock, CommitError, Cursor,
+    DUE_LIMIT_MAX, DeliveredTask, GrantFilter, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState, LeasedTask,
+    OverlongLease, Page, PruneRequest, QuestionChange, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq,
+    Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunLeases, RunLog, Scope, Seal, SealedRun,
+    ServerState, SessionFilter, SessionRow, StoreError, StoreFault, StoreTally, Swept, SystemClock, TaskChange,
+    TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, Tombstone, Topic, Trace, Transition, Unsealed,
+    WorkerRow, WorkerSeen, packed,
 };
 use sqlx::sqlite::SqlitePoolOptions;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -154,7 +154,7 @@ impl RunLog for SqliteStore {
         self.readers.head(scope, run).await
     }
 
-    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+    async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
         self.readers.list(filter).await
     }
 
@@ -175,7 +175,7 @@ impl RunLog for SqliteStore {
         }
     }
 
-    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+    async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
         self.readers.sessions(filter).await
     }
 
@@ -266,7 +266,7 @@ impl TaskQueue for SqliteStore {
         self.readers.task(scope, key).await
     }
 
-    async fn list(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+    async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
         self.readers.tasks(filter).await
     }
 }
@@ -277,7 +277,7 @@ impl Approvals for SqliteStore {
         self.readers.question(scope, key).await
     }
 
-    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+    async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
         self.readers.questions(filter).await
     }
 
@@ -297,7 +297,7 @@ impl Grants for SqliteStore {
         self.readers.grants_for(tenant, tool, self.now()).await
     }
 
-    async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+    async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
         self.readers.grants(filter).await
     }
 
@@ -322,7 +322,7 @@ impl AuditLog for SqliteStore {
         scope: &AuditScope,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<AuditPage, StoreError> {
+    ) -> Result<Page<AuditedRun>, StoreError> {
         self.readers.audit_after(scope, after, limit).await
     }
 

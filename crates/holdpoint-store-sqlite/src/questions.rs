@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use holdpoint_core::{CallIndex, CallKey, RunId, Timestamp, ToolName, Turn};
 use holdpoint_store::{
-    Cursor, DUE_LIMIT_MAX, QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening,
-    QuestionPage, QuestionRow, QuestionSeq, QuestionStatus, Scope, StoreError,
+    DUE_LIMIT_MAX, Page, QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening,
+    QuestionRow, QuestionSeq, QuestionStatus, Scope, StoreError, page_size,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::batch::{Batch, Values};
 use crate::columns::{Reader, signed, signed_len, tenant_key, unpack_one};
-use crate::fault::{corrupt, store_error};
+use crate::fault::corrupt;
 use crate::read::Readers;
 use crate::request::Step;
 use crate::rows::Rows;
@@ -60,9 +60,6 @@ pub(crate) const CHANGED_OF_TENANT: &str = concat!(
     ", (SELECT last FROM tickets WHERE only = 1) FROM questions q INDEXED BY questions_changed_of_tenant \
      CROSS JOIN runs r ON r.run_no = q.run_no WHERE q.tenant = $3 AND q.seq > $1 ORDER BY q.seq LIMIT $2"
 );
-
-const PENDING_CURSOR: char = 'p';
-const ENDED_CURSOR: char = 'e';
 
 /// The changes of a group, in an order in which they can be written: of each layer first what is asked, then what ended.
 #[derive(Default)]
@@ -172,22 +169,13 @@ impl Readers {
         rows.first().map(|row| read_question(&mut Reader::new(row))).transpose()
     }
 
-    pub(crate) async fn questions(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
-        let size = filter.page_size();
-        let mut query = questions_query(filter)?;
-        let rows = query.build().fetch_all(&self.0).await.map_err(|error| store_error("list questions", error))?;
-        let (mut page, mut next) = (QuestionPage::default(), None);
-        for (place, row) in rows.iter().enumerate() {
+    pub(crate) async fn questions(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
+        let rows = self.list_rows(questions_query(filter)?, "list questions").await?;
+        let read = |row| {
             let mut reader = Reader::new(row);
-            let at = (reader.int()?, reader.int()?);
-            if place == size {
-                next = Some(Cursor::of_pair(mark(filter), at));
-            } else {
-                page.questions.push(read_question(&mut reader)?);
-            }
-        }
-        page.next = next;
-        Ok(page)
+            Ok(([reader.int()?, reader.int()?], read_question(&mut reader)?))
+        };
+        Page::collect(filter.list(), page_size(filter.limit), rows.iter().map(read))
     }
 
     pub(crate) async fn questions_after(
@@ -231,17 +219,11 @@ impl Readers {
     }
 }
 
-fn mark(filter: &QuestionFilter) -> char {
-    if filter.status == QuestionStatus::Pending { PENDING_CURSOR } else { ENDED_CURSOR }
-}
-
 /// One more than the page has, to know whether there is a next one, each with the two numbers that it is sorted by.
 pub(crate) fn questions_query(filter: &QuestionFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let from = match &filter.cursor {
-        Some(cursor) => Some(cursor.pair(mark(filter)).ok_or(StoreError::InvalidCursor)?),
-        None => None,
-    };
     let is_pending = filter.status == QuestionStatus::Pending;
+    let start = if is_pending { [i64::MIN, 0] } else { [i64::MAX, i64::MAX] };
+    let [first, second] = filter.list().position(filter.cursor.as_ref(), start)?;
     let sort = if is_pending { "q.due, q.asked_no, " } else { "q.seq, q.asked_no, " };
     let mut query = QueryBuilder::new("SELECT ");
     query.push(sort).push(concat!(question_columns!(), " FROM questions q CROSS JOIN runs r ON r.run_no = q.run_no"));
@@ -266,11 +248,10 @@ pub(crate) fn questions_query(filter: &QuestionFilter) -> Result<QueryBuilder<Sq
         query.push(" AND q.run_no = (SELECT o.run_no FROM runs o WHERE o.run_id = ");
         query.push_bind(run.as_str().to_owned()).push(")");
     }
-    let (first, second) = from.unwrap_or(if is_pending { (i64::MIN, 0) } else { (i64::MAX, i64::MAX) });
     query.push(if is_pending { " AND (q.due, q.asked_no) >= (" } else { " AND (q.seq, q.asked_no) <= (" });
     query.push_bind(first).push(", ").push_bind(second).push(")");
     query.push(if is_pending { " ORDER BY q.due, q.asked_no" } else { " ORDER BY q.seq DESC, q.asked_no DESC" });
-    query.push(" LIMIT ").push_bind(signed_len(filter.page_size() + 1));
+    query.push(" LIMIT ").push_bind(signed_len(page_size(filter.limit) + 1));
     Ok(query)
 }
 

@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
 use holdpoint_store::{
-    Agents, AuditRow, DUE_LIMIT_MAX, DeliveredTask, Head, Record, RunFilter, RunPage, Scope, StoreError, TaskFilter,
-    TaskHead, TaskPage, TaskStage, packed,
+    Agents, AuditRow, DUE_LIMIT_MAX, DeliveredTask, Head, List, Page, Record, RunFilter, Scope, StoreError, TaskFilter,
+    TaskHead, TaskStage, packed, page_size,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite, SqlitePool};
 
 use crate::batch::Values;
 use crate::columns::{
-    self, Reader, cursor, cursor_number, head_columns, signed, signed_len, status_number, task_columns, tenant_key,
-    unpack_one,
+    self, Reader, head_columns, signed, signed_len, status_number, task_columns, tenant_key, unpack_one,
 };
 use crate::fault::{corrupt, store_error};
 use crate::leases::read_runs;
@@ -58,9 +57,6 @@ pub(crate) const TASK: &str = concat!(
      AND ($4 IS NULL OR t.tenant = $4)"
 );
 
-const RUN_CURSOR: char = 'r';
-const TASK_CURSOR: char = 't';
-
 /// Reads from the file, each time with a connection that nobody else uses meanwhile.
 #[derive(Clone)]
 pub(crate) struct Readers(pub(crate) SqlitePool);
@@ -75,6 +71,14 @@ impl Readers {
         let failed = |error| store_error(doing, error);
         let values = values.into_arguments().map_err(failed)?;
         sqlx::query_with(sql, values).fetch_all(&self.0).await.map_err(failed)
+    }
+
+    pub(crate) async fn list_rows(
+        &self,
+        mut query: QueryBuilder<Sqlite>,
+        doing: &'static str,
+    ) -> Result<Vec<SqliteRow>, StoreError> {
+        query.build().fetch_all(&self.0).await.map_err(|error| store_error(doing, error))
     }
 
     pub(crate) async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
@@ -126,19 +130,13 @@ impl Readers {
         rows.iter().map(read).collect()
     }
 
-    pub(crate) async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
-        let size = filter.page_size();
-        let mut query = list_query(filter)?;
-        let rows = query.build().fetch_all(&self.0).await.map_err(|error| store_error("list runs", error))?;
-        let mut page = RunPage::default();
-        let mut last = 0;
-        for row in rows.iter().take(size) {
+    pub(crate) async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
+        let rows = self.list_rows(list_query(filter)?, "list runs").await?;
+        let read = |row| {
             let mut reader = Reader::new(row);
-            last = reader.int()?;
-            page.runs.push(reader.head()?);
-        }
-        page.next = (rows.len() > size).then(|| cursor(RUN_CURSOR, last));
-        Ok(page)
+            Ok(([reader.int()?], reader.head()?))
+        };
+        Page::collect(List::Runs, page_size(filter.limit), rows.iter().map(read))
     }
 
     pub(crate) async fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
@@ -180,19 +178,13 @@ impl Readers {
         rows.first().map(|row| Reader::new(row).task()).transpose()
     }
 
-    pub(crate) async fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
-        let size = filter.page_size();
-        let mut query = tasks_query(filter)?;
-        let rows = query.build().fetch_all(&self.0).await.map_err(|error| store_error("list tasks", error))?;
-        let mut page = TaskPage::default();
-        let mut last = 0;
-        for row in rows.iter().take(size) {
+    pub(crate) async fn tasks(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
+        let rows = self.list_rows(tasks_query(filter)?, "list tasks").await?;
+        let read = |row| {
             let mut reader = Reader::new(row);
-            last = reader.int()?;
-            page.tasks.push(reader.task()?);
-        }
-        page.next = (rows.len() > size).then(|| cursor(TASK_CURSOR, last));
-        Ok(page)
+            Ok(([reader.int()?], reader.task()?))
+        };
+        Page::collect(List::Tasks, page_size(filter.limit), rows.iter().map(read))
     }
 }
 
@@ -225,12 +217,9 @@ fn read_records(row: &SqliteRow, records: &mut Vec<Record>) -> Result<(), StoreE
 
 /// One more than the page has, to know whether there is a next one.
 pub(crate) fn list_query(filter: &RunFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let before = match &filter.cursor {
-        Some(cursor) => cursor_number(RUN_CURSOR, cursor)?,
-        None => i64::MAX,
-    };
-    let mut query = QueryBuilder::new(concat!("SELECT run_no, ", head_columns!(), " FROM runs WHERE run_no < "));
-    query.push_bind(before);
+    let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
+    let mut query = QueryBuilder::new(concat!("SELECT run_no, ", head_columns!(), " FROM runs WHERE run_no <= "));
+    query.push_bind(from);
     if let Some(status) = filter.status {
         // Written out, so that SQLite sees which index is good for it.
         query.push(format_args!(" AND status = {}", status_number(status)));
@@ -248,21 +237,18 @@ pub(crate) fn list_query(filter: &RunFilter) -> Result<QueryBuilder<Sqlite>, Sto
     if let Some(session) = &filter.session {
         query.push(" AND session = ").push_bind(session.to_string());
     }
-    query.push(" ORDER BY run_no DESC LIMIT ").push_bind(signed_len(filter.page_size() + 1));
+    query.push(" ORDER BY run_no DESC LIMIT ").push_bind(signed_len(page_size(filter.limit) + 1));
     Ok(query)
 }
 
 pub(crate) fn tasks_query(filter: &TaskFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let after = match &filter.cursor {
-        Some(cursor) => cursor_number(TASK_CURSOR, cursor)?,
-        None => 0,
-    };
+    let [from] = List::Tasks.position(filter.cursor.as_ref(), [0])?;
     let mut query = QueryBuilder::new(concat!(
         "SELECT t.task_no, ",
         task_columns!(),
-        " FROM tasks t CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.task_no > "
+        " FROM tasks t CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.task_no >= "
     ));
-    query.push_bind(after);
+    query.push_bind(from);
     if let Some(tenant) = &filter.tenant {
         query.push(" AND t.tenant = ").push_bind(tenant.to_string());
     }
@@ -272,7 +258,7 @@ pub(crate) fn tasks_query(filter: &TaskFilter) -> Result<QueryBuilder<Sqlite>, S
     if let Some(stage) = filter.stage {
         query.push(format_args!(" AND t.state = {}", stage_number(stage)));
     }
-    query.push(" ORDER BY t.task_no LIMIT ").push_bind(signed_len(filter.page_size() + 1));
+    query.push(" ORDER BY t.task_no LIMIT ").push_bind(signed_len(page_size(filter.limit) + 1));
     Ok(query)
 }
 

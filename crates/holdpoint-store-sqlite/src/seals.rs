@@ -6,7 +6,7 @@ use std::sync::Arc;
 use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::audit::{pack_sealed, unpack_sealed};
 use holdpoint_store::{
-    AuditPage, AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, Seal, SealedRun, StoreError, Tombstone,
+    AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, List, Page, Seal, SealedRun, StoreError, Tombstone,
     Trace, Unsealed, seal_link,
 };
 use sqlx::SqliteConnection;
@@ -150,8 +150,8 @@ impl Readers {
         scope: &AuditScope,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<AuditPage, StoreError> {
-        let (run_no, seq) = after.map_or(Ok((0, 0)), place)?;
+    ) -> Result<Page<AuditedRun>, StoreError> {
+        let [run_no, seq] = List::AuditRows.position(after, [0, 0])?;
         let limit = limit.clamp(1, DUE_LIMIT_MAX);
         let values = Values::none().int(run_no).int(seq).int(signed_len(limit));
         let (sql, values) = match scope {
@@ -235,14 +235,6 @@ impl Readers {
     }
 }
 
-/// A cursor is a run, by its number, and the revision after which it goes on.
-fn place(cursor: &Cursor) -> Result<(i64, i64), StoreError> {
-    let (run, seq) =
-        cursor.as_str().strip_prefix('a').and_then(|place| place.split_once('.')).ok_or(StoreError::InvalidCursor)?;
-    let number = |text: &str| text.parse().map_err(|_| StoreError::InvalidCursor);
-    Ok((number(run)?, number(seq)?))
-}
-
 /// The runs that the rows are of, each once, as JSON.
 fn run_numbers(rows: &[SqliteRow]) -> Result<String, StoreError> {
     let mut numbers = rows.iter().map(|row| Reader::new(row).int()).collect::<Result<Vec<i64>, _>>()?;
@@ -251,25 +243,25 @@ fn run_numbers(rows: &[SqliteRow]) -> Result<String, StoreError> {
     Ok(format!("[{}]", numbers.join(",")))
 }
 
-fn read_page(rows: &[SqliteRow], runs: &[SqliteRow], limit: usize) -> Result<AuditPage, StoreError> {
+fn read_page(rows: &[SqliteRow], runs: &[SqliteRow], limit: usize) -> Result<Page<AuditedRun>, StoreError> {
     let mut audited = runs.iter().map(read_run).collect::<Result<HashMap<i64, AuditedRun>, _>>()?;
-    let (mut page, mut next) = (AuditPage::default(), (0, 0));
+    let (mut page, mut next) = (Page::default(), [0, 0]);
     for row in rows {
         let mut reader = Reader::new(row);
         let run_no = reader.int()?;
-        page.runs.extend(audited.remove(&run_no));
+        page.items.extend(audited.remove(&run_no));
         let Some(revision) = reader.int_or_null()? else {
-            next = (run_no.saturating_add(1), 0);
+            next = [run_no.saturating_add(1), 0];
             continue;
         };
-        next = (run_no, revision);
+        next = [run_no, revision];
         let place = reader.int_or_null()?.unwrap_or_default().unsigned_abs();
         let (at, link, body) = (reader.moment()?, reader.link()?, reader.bytes()?.into());
-        if let Some(run) = page.runs.last_mut() {
+        if let Some(run) = page.items.last_mut() {
             run.rows.push((place, AuditRow { revision: Revision(revision.unsigned_abs()), at, body, link }));
         }
     }
-    page.next = (rows.len() == limit).then(|| Cursor::new(format!("a{}.{}", next.0, next.1)));
+    page.next = (rows.len() == limit).then(|| List::AuditRows.cursor(next));
     Ok(page)
 }
 

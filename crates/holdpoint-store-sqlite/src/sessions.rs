@@ -1,15 +1,12 @@
 //! Runs that belong together.
 
 use holdpoint_core::RunId;
-use holdpoint_store::{SessionFilter, SessionPage, SessionRow, StoreError};
+use holdpoint_store::{List, Page, SessionFilter, SessionRow, StoreError, page_size};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
-use crate::columns::{Reader, cursor, cursor_number, signed_len, tenant_key};
-use crate::fault::store_error;
+use crate::columns::{Reader, signed_len, tenant_key};
 use crate::read::Readers;
-
-const SESSION_CURSOR: char = 's';
 
 /// The text that a run which is alone in its session holds. The length keeps tenant and session apart.
 pub(crate) fn slot(tenant: Option<&str>, session: &str) -> String {
@@ -28,43 +25,31 @@ pub(crate) const LOOK_LASTS: &str = "SELECT j.key, (SELECT r.run_id FROM runs r 
      FROM json_each($1) j";
 
 impl Readers {
-    pub(crate) async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-        let size = filter.page_size();
-        let mut query = sessions_query(filter)?;
-        let rows = query.build().fetch_all(&self.0).await.map_err(|error| store_error("list sessions", error))?;
-        let (mut page, mut last) = (SessionPage::default(), 0);
-        for row in rows.iter().take(size) {
-            let (number, session) = read_session(row)?;
-            last = number;
-            page.sessions.push(session);
-        }
-        page.next = (rows.len() > size).then(|| cursor(SESSION_CURSOR, last));
-        Ok(page)
+    pub(crate) async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
+        let rows = self.list_rows(sessions_query(filter)?, "list sessions").await?;
+        Page::collect(List::Sessions, page_size(filter.limit), rows.iter().map(read_session))
     }
 }
 
 /// The last run of each session stands for it. One more than the page has, to know whether there is a next one.
 pub(crate) fn sessions_query(filter: &SessionFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let before = match &filter.cursor {
-        Some(cursor) => cursor_number(SESSION_CURSOR, cursor)?,
-        None => i64::MAX,
-    };
+    let [from] = List::Sessions.position(filter.cursor.as_ref(), [i64::MAX])?;
     let mut query = QueryBuilder::new(
         "SELECT r.run_no, r.session, r.audit_tenant, (SELECT count(*) FROM runs c \
          WHERE c.session = r.session AND c.audit_tenant = r.audit_tenant), \
          r.run_id, r.agent, r.status, r.created_at, r.updated_at \
          FROM runs r WHERE r.session IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs n \
-         WHERE n.session = r.session AND n.audit_tenant = r.audit_tenant AND n.run_no > r.run_no) AND r.run_no < ",
+         WHERE n.session = r.session AND n.audit_tenant = r.audit_tenant AND n.run_no > r.run_no) AND r.run_no <= ",
     );
-    query.push_bind(before);
+    query.push_bind(from);
     if let Some(tenant) = &filter.tenant {
         query.push(" AND r.audit_tenant = ").push_bind(tenant_key(Some(tenant)));
     }
-    query.push(" ORDER BY r.run_no DESC LIMIT ").push_bind(signed_len(filter.page_size() + 1));
+    query.push(" ORDER BY r.run_no DESC LIMIT ").push_bind(signed_len(page_size(filter.limit) + 1));
     Ok(query)
 }
 
-fn read_session(row: &SqliteRow) -> Result<(i64, SessionRow), StoreError> {
+fn read_session(row: &SqliteRow) -> Result<([i64; 1], SessionRow), StoreError> {
     let mut reader = Reader::new(row);
     let number = reader.int()?;
     let (id, tenant, runs) = (reader.text()?, reader.tenant()?, reader.big()?);
@@ -79,5 +64,5 @@ fn read_session(row: &SqliteRow) -> Result<(i64, SessionRow), StoreError> {
         created_at: reader.moment()?,
         updated_at: reader.moment()?,
     };
-    Ok((number, row))
+    Ok(([number], row))
 }

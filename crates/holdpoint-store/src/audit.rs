@@ -13,7 +13,7 @@ use std::sync::Arc;
 use holdpoint_core::{Revision, RunId, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::{Cursor, StoreError, packed};
+use crate::{StoreError, packed};
 
 pub use finding::Finding;
 pub use mark::{NotASealMark, SealMark};
@@ -194,15 +194,6 @@ pub enum AuditScope {
     Tenant(Option<Arc<str>>),
     /// That of one run.
     Run(RunId),
-}
-
-/// A part of the audit logs of runs.
-#[derive(Clone, Debug, Default)]
-pub struct AuditPage {
-    /// The runs, in an order of the store's own. A long one goes on as the first of the next page.
-    pub runs: Vec<AuditedRun>,
-    /// Where the next page starts, unless this was the last.
-    pub next: Option<Cursor>,
 }
 
 /// A run with audit rows of it.

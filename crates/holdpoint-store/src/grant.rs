@@ -72,22 +72,13 @@ pub struct GrantFilter {
     pub tool: Option<ToolName>,
     /// Go on where an earlier page ended.
     pub cursor: Option<Cursor>,
-    /// How many at most: as for runs.
+    /// The size of the page: see [`crate::page_size`].
     pub limit: Option<usize>,
 }
 
 impl GrantFilter {
-    /// The size of a page: at least 1.
-    pub fn page_size(&self) -> usize {
-        self.limit.unwrap_or(crate::LIST_LIMIT_DEFAULT).clamp(1, crate::LIST_LIMIT_MAX)
+    /// Whether the list contains a grant.
+    pub fn matches(&self, row: &GrantRow) -> bool {
+        (self.tenant.is_none() || self.tenant == row.tenant) && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
     }
-}
-
-/// One page of grants.
-#[derive(Clone, Debug, Default)]
-pub struct GrantPage {
-    /// The grants, the newest first.
-    pub grants: Vec<GrantRow>,
-    /// Where the next page starts, unless this was the last.
-    pub next: Option<Cursor>,
 }

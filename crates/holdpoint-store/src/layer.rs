@@ -7,12 +7,12 @@ use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, Approvals, AuditLog, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, DeliveredTask,
-    GrantFilter, GrantPage, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease,
-    PruneRequest, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Record, Release,
-    Reservation, Reserved, ResponseKey, RunFilter, RunLeases, RunLog, RunPage, Scope, Seal, SealedRun, ServerState,
-    SessionFilter, SessionPage, Store, StoreError, StoreTally, Swept, TaskCompletion, TaskFilter, TaskHead, TaskLease,
-    TaskPage, TaskQueue, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
+    Agents, Approvals, AuditLog, AuditRow, AuditScope, AuditedRun, ClaimRequest, CommitError, Cursor, DeliveredTask,
+    GrantFilter, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState, LeasedTask, OverlongLease, Page, PruneRequest,
+    QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq, Record, Release, Reservation, Reserved, ResponseKey,
+    RunFilter, RunLeases, RunLog, Scope, Seal, SealedRun, ServerState, SessionFilter, SessionRow, Store, StoreError,
+    StoreTally, Swept, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, Tombstone, Topic, Trace, Transition,
+    Unsealed, WorkerRow, WorkerSeen,
 };
 
 /// Wraps a store.
@@ -57,10 +57,10 @@ layer! {
         async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError>;
         async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError>;
         async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError>;
-        async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError>;
+        async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError>;
         async fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError>;
         async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError>;
-        async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError>;
+        async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError>;
         async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError>;
         async fn close(&self) -> ();
         fn watch(&self, topic: Topic) -> watch::Receiver<u64>;
@@ -89,7 +89,7 @@ layer! {
         async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError>;
         async fn lapsed(&self, agents: &Agents, limit: usize) -> Result<Vec<TaskHead>, StoreError>;
         async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError>;
-        async fn list(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError>;
+        async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError>;
     }
 }
 
@@ -97,7 +97,7 @@ layer! {
     /// A layer of [`Approvals`].
     ApprovalsLayer of Approvals by approvals {
         async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError>;
-        async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError>;
+        async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError>;
         async fn changes(&self, scope: &Scope, after: Option<QuestionSeq>, limit: usize) -> Result<QuestionChanges, StoreError>;
     }
 }
@@ -106,7 +106,7 @@ layer! {
     /// A layer of [`Grants`].
     GrantsLayer of Grants by grants {
         async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError>;
-        async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError>;
+        async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError>;
         async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError>;
         async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError>;
     }
@@ -116,7 +116,7 @@ layer! {
     /// A layer of [`AuditLog`].
     AuditLogLayer of AuditLog by audit {
         async fn rows(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError>;
-        async fn rows_after(&self, scope: &AuditScope, after: Option<&Cursor>, limit: usize) -> Result<AuditPage, StoreError>;
+        async fn rows_after(&self, scope: &AuditScope, after: Option<&Cursor>, limit: usize) -> Result<Page<AuditedRun>, StoreError>;
         async fn heads(&self, tenant: Option<&str>, after: Option<&RunId>, limit: usize) -> Result<Vec<SealedRun>, StoreError>;
         async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError>;
         async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError>;

@@ -17,6 +17,7 @@ mod lease;
 mod lease_clock;
 mod memory;
 pub mod packed;
+mod page;
 mod prune;
 mod question;
 mod response;
@@ -30,34 +31,35 @@ mod transition;
 mod worker_list;
 
 pub use audit::{
-    AuditPage, AuditRow, AuditScope, AuditedRun, Link, Seal, SealMark, SealedRun, Tombstone, Trace, Unsealed,
-    first_link, next_link, seal_link,
+    AuditRow, AuditScope, AuditedRun, Link, Seal, SealMark, SealedRun, Tombstone, Trace, Unsealed, first_link,
+    next_link, seal_link,
 };
 pub use clock::{Clock, ManualClock, SteadyClock, SystemClock};
 pub use error::{CommitError, StoreError, TransitionProblem};
 pub use fault::StoreFault;
 pub use faulty::{FaultPoint, FaultyStore};
-pub use grant::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked};
+pub use grant::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantRow, Revoked};
 pub use layer::{
     ApprovalsLayer, AuditLogLayer, GrantsLayer, Layer, RunLeasesLayer, RunLogLayer, ServerStateLayer, TaskQueueLayer,
 };
 pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, LeaseOf, OverlongLease, OwnerId};
 pub use lease_clock::{LeaseClock, ManualLeaseClock, SystemLeaseClock, boot_us};
 pub use memory::MemoryStore;
+pub use page::{Cursor, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, List, Page, page_size};
 pub use prune::{PRUNE_LIMIT_MAX, PruneRequest};
 pub use question::{
-    QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening, QuestionPage,
-    QuestionRow, QuestionSeq, QuestionStatus,
+    QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening, QuestionRow,
+    QuestionSeq, QuestionStatus,
 };
 pub use response::{RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, RESPONSE_KEY_BYTES_MAX, Reservation, Reserved, ResponseKey};
 pub use role::{Approvals, AuditLog, Grants, RunLeases, RunLog, ServerState, TaskQueue};
-pub use run_list::{Cursor, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, RunFilter, RunPage};
+pub use run_list::RunFilter;
 pub use scope::Scope;
-pub use session_list::{SessionFilter, SessionPage, SessionRow, SessionUse};
+pub use session_list::{SessionFilter, SessionRow, SessionUse};
 pub use store::{AllRoles, DUE_LIMIT_MAX, Store, Topic};
 pub use task::{
     DeliveredTask, Fence, GuardedTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState,
-    LeasedTask, Release, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskPage,
+    LeasedTask, Release, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening,
     TaskStage, TaskState,
 };
 pub use transition::{

@@ -25,13 +25,12 @@ use holdpoint_core::{CallKey, Revision, RunId, Timestamp, ToolName};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, Approvals, AuditLog, AuditPage, AuditRow, AuditScope, ClaimRequest, Clock, CommitError, Cursor,
-    DUE_LIMIT_MAX, DeliveredTask, GrantFilter, GrantPage, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState,
-    LeasedTask, OverlongLease, PruneRequest, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq,
-    Record, Release, Reservation, Reserved, ResponseKey, Revoked, RunFilter, RunLeases, RunLog, RunPage, Scope, Seal,
-    SealedRun, ServerState, SessionFilter, SessionPage, StoreError, StoreTally, Swept, SystemClock, TaskCompletion,
-    TaskFilter, TaskHead, TaskLease, TaskPage, TaskQueue, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow,
-    WorkerSeen,
+    Agents, Approvals, AuditLog, AuditRow, AuditScope, AuditedRun, ClaimRequest, Clock, CommitError, Cursor,
+    DUE_LIMIT_MAX, DeliveredTask, GrantFilter, GrantRow, Grants, Head, Hold, LeaseRequest, LeaseState, LeasedTask,
+    OverlongLease, Page, PruneRequest, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq, Record, Release,
+    Reservation, Reserved, ResponseKey, Revoked, RunFilter, RunLeases, RunLog, Scope, Seal, SealedRun, ServerState,
+    SessionFilter, SessionRow, StoreError, StoreTally, Swept, SystemClock, TaskCompletion, TaskFilter, TaskHead,
+    TaskLease, TaskQueue, Tombstone, Topic, Trace, Transition, Unsealed, WorkerRow, WorkerSeen,
 };
 use table::{Moved, Table, Wanted};
 
@@ -106,7 +105,7 @@ impl RunLog for MemoryStore {
         Ok(self.table().head(scope, run))
     }
 
-    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+    async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
         self.table().list(filter)
     }
 
@@ -124,7 +123,7 @@ impl RunLog for MemoryStore {
         }
     }
 
-    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
+    async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
         self.table().sessions(filter)
     }
 
@@ -214,7 +213,7 @@ impl TaskQueue for MemoryStore {
         Ok(self.table().task(key).filter(|task| scope.covers(task.tenant.as_deref())))
     }
 
-    async fn list(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+    async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
         self.table().tasks(filter)
     }
 }
@@ -226,7 +225,7 @@ impl Approvals for MemoryStore {
         Ok(table.place_of(key).and_then(|place| table.questions.find(scope, place)))
     }
 
-    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+    async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
         self.table().questions.list(filter)
     }
 
@@ -247,7 +246,7 @@ impl Grants for MemoryStore {
         Ok(self.table().grants.matching(tenant, tool, now))
     }
 
-    async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+    async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
         self.table().grants.list(filter)
     }
 
@@ -273,7 +272,7 @@ impl AuditLog for MemoryStore {
         scope: &AuditScope,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<AuditPage, StoreError> {
+    ) -> Result<Page<AuditedRun>, StoreError> {
         self.table().audit_after(scope, after, limit.min(DUE_LIMIT_MAX))
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub use holdpoint_core::QuestionKind;
 use holdpoint_core::{CallIndex, CallKey, RunId, Timestamp, ToolName, Turn};
 
-use crate::Cursor;
+use crate::{Cursor, List};
 
 /// What a transition does to the questions of its run.
 #[derive(Clone, Debug)]
@@ -191,34 +191,25 @@ pub struct QuestionFilter {
     pub run: Option<RunId>,
     /// Go on where an earlier page ended.
     pub cursor: Option<Cursor>,
-    /// How many at most: as for runs.
+    /// The size of the page: see [`crate::page_size`].
     pub limit: Option<usize>,
 }
 
 impl QuestionFilter {
-    /// The size of a page: at least 1.
-    pub fn page_size(&self) -> usize {
-        self.limit.unwrap_or(crate::LIST_LIMIT_DEFAULT).clamp(1, crate::LIST_LIMIT_MAX)
+    /// Its list: pending questions and those that ended are sorted differently.
+    pub fn list(&self) -> List {
+        if self.status == QuestionStatus::Pending { List::PendingQuestions } else { List::EndedQuestions }
     }
 
     /// Whether a question is one of those to list.
     pub fn matches(&self, row: &QuestionRow) -> bool {
         self.status == row.status
-            && self.tenant.as_ref().is_none_or(|tenant| Some(tenant) == row.tenant.as_ref())
+            && (self.tenant.is_none() || self.tenant == row.tenant)
             && self.kind.is_none_or(|kind| kind == row.kind)
             && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
             && self.agent.as_ref().is_none_or(|agent| *agent == row.agent)
             && self.run.as_ref().is_none_or(|run| *run == row.key.run)
     }
-}
-
-/// One page of questions.
-#[derive(Clone, Debug, Default)]
-pub struct QuestionPage {
-    /// The questions.
-    pub questions: Vec<QuestionRow>,
-    /// Where the next page starts, unless this was the last.
-    pub next: Option<Cursor>,
 }
 
 /// What changed since somebody looked.
@@ -228,20 +219,4 @@ pub struct QuestionChanges {
     pub questions: Vec<QuestionRow>,
     /// Where to go on.
     pub seq: QuestionSeq,
-}
-
-/// Where a page of questions goes on: two numbers by which they are sorted.
-impl Cursor {
-    /// A place in a list that is sorted by two numbers.
-    pub fn of_pair(mark: char, (first, second): (i64, i64)) -> Self {
-        Self::new(format!("{mark}{first}.{second}"))
-    }
-
-    /// The numbers of a place that [`Cursor::of_pair`] made.
-    pub fn pair(&self, mark: char) -> Option<(i64, i64)> {
-        let (first, second) = self.as_str().strip_prefix(mark)?.split_once('.')?;
-        let plain = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let numbers = plain(first) && plain(second);
-        numbers.then(|| Some((first.parse().ok()?, second.parse().ok()?)))?
-    }
 }

@@ -46,15 +46,8 @@ pub struct SessionFilter {
     pub tenant: Option<Arc<str>>,
     /// Go on where an earlier page ended.
     pub cursor: Option<Cursor>,
-    /// How many at most: as for runs.
+    /// The size of the page: see [`crate::page_size`].
     pub limit: Option<usize>,
-}
-
-impl SessionFilter {
-    /// The size of a page: at least 1.
-    pub fn page_size(&self) -> usize {
-        self.limit.unwrap_or(crate::LIST_LIMIT_DEFAULT).clamp(1, crate::LIST_LIMIT_MAX)
-    }
 }
 
 /// A session: all runs of a tenant that named it when they were created.
@@ -76,13 +69,4 @@ pub struct SessionRow {
     pub created_at: Timestamp,
     /// When that run last moved.
     pub updated_at: Timestamp,
-}
-
-/// One page of sessions.
-#[derive(Clone, Debug, Default)]
-pub struct SessionPage {
-    /// The sessions.
-    pub sessions: Vec<SessionRow>,
-    /// Where the next page starts, unless this was the last.
-    pub next: Option<Cursor>,
 }

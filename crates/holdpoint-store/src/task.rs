@@ -333,29 +333,15 @@ pub struct TaskFilter {
     pub stage: Option<TaskStage>,
     /// Go on where an earlier page ended.
     pub cursor: Option<Cursor>,
-    /// How many at most: as for runs.
+    /// The size of the page: see [`crate::page_size`].
     pub limit: Option<usize>,
 }
 
 impl TaskFilter {
     /// Whether a task is one of those to list.
     pub fn matches(&self, task: &TaskHead) -> bool {
-        self.tenant.as_ref().is_none_or(|tenant| Some(tenant) == task.tenant.as_ref())
+        (self.tenant.is_none() || self.tenant == task.tenant)
             && self.tool.as_ref().is_none_or(|tool| *tool == task.tool)
             && self.stage.is_none_or(|stage| stage == task.state.stage())
     }
-
-    /// The size of a page: at least 1.
-    pub fn page_size(&self) -> usize {
-        self.limit.unwrap_or(crate::LIST_LIMIT_DEFAULT).clamp(1, crate::LIST_LIMIT_MAX)
-    }
-}
-
-/// One page of tasks.
-#[derive(Clone, Debug, Default)]
-pub struct TaskPage {
-    /// The tasks, the first opened first.
-    pub tasks: Vec<TaskHead>,
-    /// Where the next page starts, unless this was the last.
-    pub next: Option<Cursor>,
 }

@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp, ToolName};
 use holdpoint_store::conformance::{self, Fixture};
 use holdpoint_store::{
-    ApprovalsLayer, AuditLogLayer, AuditPage, AuditRow, AuditScope, ClaimRequest, CommitError, Cursor, Fence,
+    ApprovalsLayer, AuditLogLayer, AuditRow, AuditScope, AuditedRun, ClaimRequest, CommitError, Cursor, Fence,
     GrantFilter, GrantRow, GrantsLayer, Head, HeadUpdate, Layer, LeaseRequest, LeaseState, LeasedTask, ManualClock,
-    MemoryStore, PruneRequest, QuestionChange, QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq,
-    Record, Release, Reservation, Reserved, ResponseKey, RunFilter, RunLeasesLayer, RunLogLayer, RunPage, Scope, Seal,
-    SealedRun, ServerStateLayer, SessionUse, Store, StoreError, StoreTally, TaskChange, TaskCompletion, TaskGuard,
-    TaskLease, TaskQueueLayer, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link,
-    next_link, seal_link,
+    MemoryStore, Page, PruneRequest, QuestionChange, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq, Record,
+    Release, Reservation, Reserved, ResponseKey, RunFilter, RunLeasesLayer, RunLogLayer, Scope, Seal, SealedRun,
+    ServerStateLayer, SessionUse, Store, StoreError, StoreTally, TaskChange, TaskCompletion, TaskGuard, TaskLease,
+    TaskQueueLayer, TaskState, Tombstone, Topic, Trace, Transition, Unsealed, WorkerSeen, first_link, next_link,
+    seal_link,
 };
 use tokio::sync::watch;
 
@@ -189,10 +189,10 @@ impl RunLogLayer for BrokenStore {
         Ok(records)
     }
 
-    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+    async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
         let mut page = self.inner.runs.list(filter).await?;
         if self.has(Mistake::ListsTheOldestFirst) {
-            page.runs.reverse();
+            page.items.reverse();
         }
         Ok(page)
     }
@@ -217,7 +217,7 @@ impl RunLogLayer for BrokenStore {
         }
         if self.has(Mistake::PrunesPausedRuns) {
             let paused = RunFilter { status: Some(Status::AwaitingToolResults), ..RunFilter::default() };
-            for head in self.inner.runs.list(&paused).await?.runs {
+            for head in self.inner.runs.list(&paused).await?.items {
                 let over = Transition::new(vec![vec![0]], HeadUpdate::new(Status::Finished), Timestamp(0));
                 let ended = self.inner.runs.commit(&head.run, head.revision, over).await;
                 ended.map_err(|error| StoreError::failed("end a run", error))?;
@@ -312,10 +312,10 @@ impl ApprovalsLayer for BrokenStore {
         self.inner.approvals.find(self.seen(scope), key).await
     }
 
-    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+    async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
         let mut page = self.inner.approvals.list(filter).await?;
         if self.has(Mistake::ListsQuestionsInTurn) {
-            page.questions.sort_by_key(|row| row.key.index);
+            page.items.sort_by_key(|row| row.key.index);
         }
         Ok(page)
     }
@@ -345,12 +345,12 @@ impl GrantsLayer for BrokenStore {
             return self.inner.grants.matching(tenant, tool).await;
         }
         let filter = GrantFilter { tool: Some(tool.clone()), ..GrantFilter::default() };
-        Ok(self.inner.grants.list(&filter).await?.grants)
+        Ok(self.inner.grants.list(&filter).await?.items)
     }
 
     async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
         if self.has(Mistake::RevokesForEveryTenant) {
-            let all = self.inner.grants.list(&GrantFilter::default()).await?.grants;
+            let all = self.inner.grants.list(&GrantFilter::default()).await?.items;
             let of = all.iter().find(|grant| *grant.id == *id).and_then(|grant| grant.tenant.clone());
             return self.inner.grants.revoke(of.as_deref(), id, by).await;
         }
@@ -407,7 +407,7 @@ impl AuditLogLayer for BrokenStore {
         scope: &AuditScope,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<AuditPage, StoreError> {
+    ) -> Result<Page<AuditedRun>, StoreError> {
         let scope = if self.has(Mistake::PagesOfEveryTenant) { &AuditScope::All } else { scope };
         self.inner.audit.rows_after(scope, after, limit).await
     }

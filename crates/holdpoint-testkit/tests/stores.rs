@@ -84,9 +84,9 @@ fn runs_are_in_the_file_afterwards_and_the_file_can_be_used_again() {
             let store = holdpoint::open_store(&url).await.unwrap();
             store.runs.list(&RunFilter::default()).await.unwrap()
         });
-        assert_eq!(page.runs.len(), times, "one run per scenario; what was imported is elsewhere");
+        assert_eq!(page.items.len(), times, "one run per scenario; what was imported is elsewhere");
         assert!(
-            page.runs.iter().all(|head| head.continuation.is_some()),
+            page.items.iter().all(|head| head.continuation.is_some()),
             "the run here still waits: it went on elsewhere"
         );
     }

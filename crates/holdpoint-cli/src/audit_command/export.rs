@@ -107,7 +107,7 @@ async fn export(store: &Store, scope: &AuditScope, since: Timestamp) -> Result<(
     loop {
         let page = store.audit.rows_after(scope, cursor.as_ref(), DUE_LIMIT_MAX).await.map_err(Stopped::Store)?;
         let mut output = BufWriter::new(io::stdout().lock());
-        for run in &page.runs {
+        for run in &page.items {
             write_rows(&mut output, run, since).map_err(Stopped::Output)?;
         }
         output.flush().map_err(Stopped::Output)?;

@@ -78,7 +78,7 @@ impl Desk for StoreDesk {
         let mut found = Found { items: Vec::new(), more: true };
         while found.more && found.items.len() < wanted.limit {
             let page = self.store.runs.list(&filter).await.map_err(|error| problem::failed(&error))?;
-            found.items.extend(page.runs.iter().map(summary));
+            found.items.extend(page.items.iter().map(summary));
             found.more = page.next.is_some();
             filter.cursor = page.next;
         }
@@ -133,7 +133,7 @@ impl Desk for StoreDesk {
         let mut found = Found { items: Vec::new(), more: true };
         while found.more && found.items.len() < wanted.limit {
             let page = self.store.approvals.list(&filter).await.map_err(|error| problem::failed(&error))?;
-            found.items.extend(page.questions.iter().map(shown));
+            found.items.extend(page.items.iter().map(shown));
             found.more = page.next.is_some();
             filter.cursor = page.next;
         }

@@ -131,7 +131,7 @@ fn pruned_on(url: &str) {
     snapshot("prune_tenant", &prune(&["--older-than", "30d", "--tenant", "acme"]));
     snapshot("prune_json", &prune(&["--older-than", "30d", "--json"]));
     snapshot("prune_nothing", &prune(&["--older-than", "30d"]));
-    let left = wait(async { open_store(url).await.unwrap().runs.list(&RunFilter::default()).await.unwrap().runs });
+    let left = wait(async { open_store(url).await.unwrap().runs.list(&RunFilter::default()).await.unwrap().items });
     let mut left: Vec<_> = left.iter().map(|head| (head.run.clone(), head.status)).collect();
     left.sort_by_key(|(run, _)| run.as_str().to_owned());
     let mut expected =

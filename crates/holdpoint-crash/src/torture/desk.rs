@@ -48,7 +48,7 @@ impl World {
         for _ in 0..PAGES_MAX {
             let status = Some(Status::AwaitingToolConfirmation);
             let page = self.store.runs.list(&RunFilter { status, cursor, ..RunFilter::default() }).await?;
-            found.extend(page.runs.into_iter().map(|head| head.run));
+            found.extend(page.items.into_iter().map(|head| head.run));
             cursor = page.next;
             if cursor.is_none() {
                 break;

@@ -6,8 +6,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use holdpoint::RunId;
 use holdpoint::store::{
-    ApprovalsLayer, CommitError, Head, Layer, LeaseRequest, LeasedTask, QuestionFilter, QuestionPage, Record,
-    RunFilter, RunLogLayer, RunPage, Scope, Store, StoreError, TaskQueueLayer, Transition,
+    ApprovalsLayer, CommitError, Head, Layer, LeaseRequest, LeasedTask, Page, QuestionFilter, QuestionRow, Record,
+    RunFilter, RunLogLayer, Scope, Store, StoreError, TaskQueueLayer, Transition,
 };
 use holdpoint_core::Revision;
 
@@ -54,7 +54,7 @@ impl RunLogLayer for Measured {
         self.timed("head", self.inner.runs.head(scope, run)).await
     }
 
-    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+    async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
         self.timed("list", self.inner.runs.list(filter)).await
     }
 }
@@ -68,7 +68,7 @@ impl TaskQueueLayer for Measured {
 
 #[async_trait]
 impl ApprovalsLayer for Measured {
-    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
+    async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
         self.timed("questions", self.inner.approvals.list(filter)).await
     }
 }

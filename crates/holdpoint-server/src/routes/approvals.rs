@@ -78,7 +78,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<ApprovalQuery>) -> Answ
     };
     let page = app.store.approvals.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    let approvals = page.questions.iter().filter_map(|row| seen(row, caller)).collect();
+    let approvals = page.items.iter().filter_map(|row| seen(row, caller)).collect();
     Ok(Json(ApprovalPage { approvals, next }))
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<AuditQuery>) -> Answer<
     let limit = limit.unwrap_or(ROWS_DEFAULT).min(holdpoint::store::LIST_LIMIT_MAX);
     let page = app.store.audit.rows_after(&scope_of(caller), cursor.as_ref(), limit).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    let rows = page.runs.iter().flat_map(|run| run.rows.iter().map(|(_, row)| entry(&run.head.run, row)));
+    let rows = page.items.iter().flat_map(|run| run.rows.iter().map(|(_, row)| entry(&run.head.run, row)));
     Ok(Json(AuditPage { entries: rows.collect(), next }))
 }
 

@@ -230,7 +230,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<RunQuery>) -> Answer<Js
     };
     let page = app.store.runs.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    Ok(Json(RunPage { runs: page.runs.iter().map(RunSummary::of).collect(), next }))
+    Ok(Json(RunPage { runs: page.items.iter().map(RunSummary::of).collect(), next }))
 }
 
 /// Show a run.

@@ -22,7 +22,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<PageQuery>) -> Answer<J
     let (cursor, limit) = app.page(caller, LIST, &query)?;
     let page = app.store.runs.sessions(&SessionFilter { tenant: caller.tenant(), cursor, limit }).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    let sessions = page.sessions.into_iter().map(|row| SessionView {
+    let sessions = page.items.into_iter().map(|row| SessionView {
         id: row.id.to_string(),
         runs: row.runs,
         updated_at: moment(row.updated_at),

@@ -360,7 +360,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<TaskQuery>) -> Answer<J
     let filter = TaskFilter { tenant: caller.tenant(), tool, stage, cursor, limit };
     let page = app.store.tasks.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    Ok(Json(TaskPage { tasks: page.tasks.iter().map(task_view).collect(), next }))
+    Ok(Json(TaskPage { tasks: page.items.iter().map(task_view).collect(), next }))
 }
 
 /// Give a task back to the queue.

@@ -26,7 +26,7 @@ pub(super) async fn list(ask: &Ask, tool: Option<ToolName>, query: &PageQuery) -
     };
     let page = app.store.approvals.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    Ok(Json(TaskPage { tasks: page.questions.iter().map(view).collect(), next }))
+    Ok(Json(TaskPage { tasks: page.items.iter().map(view).collect(), next }))
 }
 
 fn view(row: &QuestionRow) -> TaskView {

@@ -1,12 +1,11 @@
 //! Finding tasks, and runs by their tasks.
 
 use holdpoint_core::{CallKey, RunId, ToolName};
-use holdpoint_store::{Cursor, Scope, StoreError, TaskFilter, TaskHead, TaskPage, TaskStage};
+use holdpoint_store::{List, Page, Scope, StoreError, TaskFilter, TaskHead, TaskStage, page_size};
 use sqlx::AssertSqlSafe;
 
 use crate::clock::Moments;
 use crate::lines::Lines;
-use crate::read::cursor_number;
 use crate::row::{AFTER_TASK, TASK, column, limit, run_ids, task};
 
 /// Delivered tasks are few: they go as soon as their run takes them.
@@ -55,9 +54,9 @@ pub(crate) async fn find(lines: &Lines, scope: &Scope, key: &CallKey) -> Result<
     rows.await?.first().map(task).transpose()
 }
 
-pub(crate) async fn tasks(lines: &Lines, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
-    let from = filter.cursor.as_ref().map_or(Ok(0), cursor_number)?;
-    let size = filter.page_size();
+pub(crate) async fn tasks(lines: &Lines, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
+    let [from] = List::Tasks.position(filter.cursor.as_ref(), [0])?;
+    let size = page_size(filter.limit);
     let sql = || {
         AssertSqlSafe(format!(
             "select {TASK}, t.task_no from holdpoint_tasks t join holdpoint_runs r on r.run_no = t.run_no \
@@ -69,10 +68,8 @@ pub(crate) async fn tasks(lines: &Lines, filter: &TaskFilter) -> Result<TaskPage
         let list = sqlx::query(sql()).bind(from).bind(filter.tenant.as_deref());
         list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1)).bind(filter.stage.map(stage_number))
     });
-    let rows = rows.await?;
-    let next = rows.get(size).map(|row| column::<i64>(row, AFTER_TASK)).transpose()?;
-    let tasks = rows.iter().take(size).map(task).collect::<Result<_, _>>()?;
-    Ok(TaskPage { tasks, next: next.map(|number| Cursor::new(number.to_string())) })
+    let read = |row| Ok(([column(row, AFTER_TASK)?], task(row)?));
+    Page::collect(List::Tasks, size, rows.await?.iter().map(read))
 }
 
 fn stage_number(stage: TaskStage) -> i16 {

@@ -159,7 +159,7 @@ async fn a_lease_whose_answer_was_lost_is_found_again() {
         assert!(matches!(completion, TaskCompletion::Stored | TaskCompletion::Present), "{completion:?}");
         assert!(proxy.has_cut());
     }
-    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().tasks;
+    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().items;
     assert_eq!(tasks.len(), 2);
     assert!(tasks.iter().all(|task| matches!(task.state, TaskState::Delivered { .. })), "{tasks:?}");
 }

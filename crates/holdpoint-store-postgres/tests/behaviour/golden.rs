@@ -96,7 +96,7 @@ async fn what_servers_kept_is_read() {
     let key = CallKey { run: RunId::new("paused"), turn: Turn(1), index: CallIndex(7) };
     let question = store.approvals.find(&Scope::Tenant("acme".into()), &key).await.unwrap().unwrap();
     assert_eq!((question.kind, &*question.body), (QuestionKind::Doubt, &b"{\"v\":1}"[..]));
-    let sessions = store.runs.sessions(&SessionFilter::default()).await.unwrap().sessions;
+    let sessions = store.runs.sessions(&SessionFilter::default()).await.unwrap().items;
     assert_eq!((sessions.len(), &*sessions[0].id), (1, "talk"));
     let mut second = step_to("second", Status::Running);
     second.head.session = Some("talk".into());
@@ -196,7 +196,7 @@ async fn read_all(store: &Store) {
         std::slice::from_ref(&paused)
     );
     assert_eq!(store.tasks.collectable(&["agent".into()], 10).await.unwrap(), std::slice::from_ref(&paused));
-    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().tasks;
+    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().items;
     assert!(matches!(tasks[0].state, TaskState::Waiting { .. }), "{tasks:?}");
     assert!(matches!(tasks[1].state, TaskState::Leased { fence: Fence(1), .. }), "{tasks:?}");
     assert!(matches!(tasks[2].state, TaskState::Delivered { fence: Fence(2), .. }), "{tasks:?}");

@@ -105,7 +105,7 @@ async fn many_who_open_a_new_file_at_once_all_get_it() {
         opener.await.unwrap();
     }
     let listed = open(&path).await.runs.list(&Default::default()).await.unwrap();
-    assert_eq!(listed.runs.len(), 8);
+    assert_eq!(listed.items.len(), 8);
 }
 
 #[tokio::test]
@@ -215,8 +215,8 @@ async fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room() {
     assert_eq!(failed, StoreFault::Full);
     assert!(failed.may_pass());
     let listed = store.runs.list(&Default::default()).await.unwrap();
-    assert_eq!(listed.runs.len(), written);
-    for head in &listed.runs {
+    assert_eq!(listed.items.len(), written);
+    for head in &listed.items {
         assert_eq!(store.runs.load(&Scope::All, &head.run, Revision(0)).await.unwrap()[0].body[..], noise[..]);
     }
 

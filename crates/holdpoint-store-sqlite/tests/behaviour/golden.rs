@@ -112,13 +112,13 @@ async fn fill_desk(store: &Store) {
 }
 
 async fn read_desk(store: &Store) {
-    let questions = store.approvals.list(&QuestionFilter::default()).await.unwrap().questions;
+    let questions = store.approvals.list(&QuestionFilter::default()).await.unwrap().items;
     let names: Vec<String> = questions.iter().map(|row| row.key.to_string()).collect();
     assert_eq!(names, ["running.b1.c7", "running.b1.c8"]);
     assert_eq!((questions[0].body.to_vec(), questions[0].asked_at), (long(), START));
     let changes = store.approvals.changes(&Scope::All, Some(QuestionSeq(0)), 10).await.unwrap();
     assert_eq!(changes.questions.len(), 2);
-    let sessions = store.runs.sessions(&SessionFilter::default()).await.unwrap().sessions;
+    let sessions = store.runs.sessions(&SessionFilter::default()).await.unwrap().items;
     assert_eq!((sessions.len(), &*sessions[0].id, sessions[0].last_run.as_str()), (1, "talk", "paused"));
     let mut second = step(&[b"started"], Status::Running);
     second.head.session = Some("talk".into());
@@ -193,9 +193,9 @@ async fn read_sealed(store: &Store) {
 
 async fn read_runs(store: &Store) {
     let listed = store.runs.list(&RunFilter::default()).await.unwrap();
-    let names: Vec<_> = listed.runs.iter().map(|head| head.run.as_str()).collect();
+    let names: Vec<_> = listed.items.iter().map(|head| head.run.as_str()).collect();
     assert_eq!(names, ["paused", "running", "finished"]);
-    let [paused, running, finished] = &listed.runs[..] else { panic!("{listed:?}") };
+    let [paused, running, finished] = &listed.items[..] else { panic!("{listed:?}") };
     assert_eq!((paused.status, paused.revision), (Status::AwaitingToolResults, Revision(2)));
     assert_eq!(paused.continuation.as_ref().unwrap().to_string(), "paused.p1");
     assert_eq!(paused.deadline, Some(START.plus_ms(90_000)));
@@ -213,7 +213,7 @@ async fn read_runs(store: &Store) {
 }
 
 async fn read_tasks(store: &Store) {
-    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().tasks;
+    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().items;
     assert_eq!(tasks.iter().map(|task| task.key.clone()).collect::<Vec<_>>(), [call(0), call(1), call(2)]);
     assert!(matches!(tasks[0].state, TaskState::Delivered { fence: Fence(1), .. }), "{:?}", tasks[0]);
     assert!(matches!(tasks[1].state, TaskState::Leased { fence: Fence(1), .. }), "{:?}", tasks[1]);

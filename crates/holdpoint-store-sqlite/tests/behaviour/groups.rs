@@ -74,7 +74,7 @@ async fn commits_of_one_run_in_one_group_follow_each_other() {
     assert_eq!(bodies, ["1", "2", "3", "4"]);
     let head = store.runs.head(&Scope::All, &run).await.unwrap().unwrap();
     assert_eq!((head.status, head.agent.as_deref()), (Status::AwaitingToolResults, Some("sales")));
-    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().tasks;
+    let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().items;
     let seen: Vec<_> = tasks.iter().map(|task| (task.key.index.0, &*task.agent)).collect();
     assert_eq!(seen, [(2, "support"), (1, "sales")]);
 }

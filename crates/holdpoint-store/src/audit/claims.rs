@@ -57,7 +57,7 @@ impl Checking<'_> {
         let (scope, mut cursor) = (AuditScope::Tenant(tenant.clone()), None);
         loop {
             let page = self.store.audit.rows_after(&scope, cursor.as_ref(), DUE_LIMIT_MAX).await?;
-            let claims = page.runs.iter().map(|run| (run.seal, &run.head.run));
+            let claims = page.items.iter().map(|run| (run.seal, &run.head.run));
             let unknown = self.unfounded(tenant, claims).await?;
             self.name(unknown.into_iter().map(|run| Finding::SealedMismatch { run: run.clone() }));
             cursor = page.next;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::check::RunCheck;
-use super::{AuditPage, AuditScope, AuditedRun, Finding, Link, Seal, SealMark, SealedRun, Trace, seal_link};
-use crate::{Cursor, DUE_LIMIT_MAX, Store, StoreError};
+use super::{AuditScope, AuditedRun, Finding, Link, Seal, SealMark, SealedRun, Trace, seal_link};
+use crate::{Cursor, DUE_LIMIT_MAX, Page, Store, StoreError};
 
 /// How many findings are named. More are counted.
 pub const FINDINGS_MAX: usize = 1_000;
@@ -183,8 +183,8 @@ impl Checking<'_> {
     }
 
     /// `current` is the check of the last run of the page before, which may go on.
-    fn check_page(&mut self, page: &AuditPage, current: &mut Option<RunCheck>, claims: &mut TenantClaims) {
-        for run in &page.runs {
+    fn check_page(&mut self, page: &Page<AuditedRun>, current: &mut Option<RunCheck>, claims: &mut TenantClaims) {
+        for run in &page.items {
             if !current.as_ref().is_some_and(|check| check.is_of(run)) && run.seal > 0 {
                 claims.entry(run.tenant.clone()).or_default().add(run.seal);
             }

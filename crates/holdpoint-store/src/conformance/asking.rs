@@ -11,6 +11,7 @@ use super::{Checked, Fixture, PATIENCE, START, at, expect, must};
 use crate::{
     CommitError, Cursor, Fence, HeadUpdate, PruneRequest, QuestionChange, QuestionEnd, QuestionFilter, QuestionKind,
     QuestionOpening, QuestionRow, QuestionSeq, QuestionStatus, Scope, Store, StoreError, TaskGuard, Topic, Transition,
+    page_size,
 };
 
 /// A change may show a moment after its commit: how often to look for it.
@@ -54,8 +55,8 @@ async fn listed(store: &Store, filter: &QuestionFilter) -> Result<Vec<String>, S
     let (mut filter, mut seen) = (filter.clone(), Vec::new());
     loop {
         let page = must("questions", store.approvals.list(&filter).await)?;
-        expect(page.questions.len() <= filter.page_size(), || format!("a page is too long: {page:?}"))?;
-        seen.extend(page.questions.iter().map(|row| format!("{}{}", row.key.run, row.key.index)));
+        expect(page.items.len() <= page_size(filter.limit), || format!("a page is too long: {page:?}"))?;
+        seen.extend(page.items.iter().map(|row| format!("{}{}", row.key.run, row.key.index)));
         filter.cursor = page.next;
         if filter.cursor.is_none() || seen.len() > 100 {
             return Ok(seen);

@@ -143,8 +143,8 @@ pub async fn sessions_are_listed_by_their_last_run(Fixture { store, .. }: Fixtur
             loop {
                 let filter = SessionFilter { tenant: tenant.map(Into::into), cursor, limit: Some(limit) };
                 let page = must("sessions", store.runs.sessions(&filter).await)?;
-                expect(page.sessions.len() <= limit, || format!("a page of {limit} has {:?}", page.sessions))?;
-                seen.extend(page.sessions.iter().map(|row| format!("{}:{}:{}", row.id, row.runs, row.last_run)));
+                expect(page.items.len() <= limit, || format!("a page of {limit} has {:?}", page.items))?;
+                seen.extend(page.items.iter().map(|row| format!("{}:{}:{}", row.id, row.runs, row.last_run)));
                 cursor = page.next;
                 if cursor.is_none() || seen.len() > wanted.len() {
                     break;
@@ -154,15 +154,15 @@ pub async fn sessions_are_listed_by_their_last_run(Fixture { store, .. }: Fixtur
         }
     }
     let last = must("sessions", store.runs.sessions(&SessionFilter::default()).await)?;
-    let ended = last.sessions.last().is_some_and(|row| row.status == Status::Finished && row.created_at == START);
-    expect(ended, || format!("the last session is {:?}", last.sessions.last()))?;
+    let ended = last.items.last().is_some_and(|row| row.status == Status::Finished && row.created_at == START);
+    expect(ended, || format!("the last session is {:?}", last.items.last()))?;
     let of = RunFilter { session: Some("a".into()), tenant: Some("acme".into()), ..RunFilter::default() };
-    let runs = must("list", store.runs.list(&of).await)?.runs;
+    let runs = must("list", store.runs.list(&of).await)?.items;
     let named = runs.iter().map(|head| head.run.to_string()).collect::<String>();
     expect(named == "41" && runs[0].session.as_deref() == Some("a"), || format!("the runs of a session are {runs:?}"))?;
     let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
     must("prune", store.runs.prune(&all).await)?;
-    let left = must("sessions", store.runs.sessions(&SessionFilter::default()).await)?.sessions;
+    let left = must("sessions", store.runs.sessions(&SessionFilter::default()).await)?.items;
     expect(left.len() == 3, || format!("after pruning, {left:?} are left"))?;
     let foreign = SessionFilter { cursor: Some(Cursor::new("nobody's")), ..SessionFilter::default() };
     let refused = store.runs.sessions(&foreign).await;

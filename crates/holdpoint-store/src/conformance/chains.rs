@@ -160,7 +160,7 @@ async fn pages(store: &Store, scope: &AuditScope, limit: usize) -> Result<Vec<(S
     let (mut seen, mut silent, mut cursor) = (Vec::new(), 0, None);
     for _ in 0..100 {
         let page = must("audit", store.audit.rows_after(scope, cursor.as_ref(), limit).await)?;
-        for run in page.runs {
+        for run in page.items {
             silent += usize::from(run.head.run.as_str() == "silent");
             let ends = run.head.revision.0 == run.count && (run.count > 0 || run.head.link == empty(&run.head.run));
             expect(ends, || format!("{run:?} does not end where it does"))?;

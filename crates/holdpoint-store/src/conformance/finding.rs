@@ -9,7 +9,7 @@ use crate::{Cursor, DUE_LIMIT_MAX, HeadUpdate, LIST_LIMIT_MAX, RunFilter, Scope,
 
 async fn names(store: &Store, filter: &RunFilter) -> Result<(Vec<String>, Option<Cursor>), String> {
     let page = must("list", store.runs.list(filter).await)?;
-    Ok((page.runs.iter().map(|head| head.run.to_string()).collect(), page.next))
+    Ok((page.items.iter().map(|head| head.run.to_string()).collect(), page.next))
 }
 
 async fn create_named(store: &Store, names: &[&str]) -> Checked {
@@ -28,7 +28,7 @@ pub async fn lists_have_the_newest_first(Fixture { store, .. }: Fixture) -> Chec
     let (seen, next) = names(&store, &RunFilter::default()).await?;
     expect(seen == ["c", "a", "b"], || format!("the list is {seen:?}, not c, a, b"))?;
     expect(next.is_none(), || "a whole list says that there is more".to_owned())?;
-    for listed in must("list", store.runs.list(&RunFilter::default()).await)?.runs {
+    for listed in must("list", store.runs.list(&RunFilter::default()).await)?.items {
         let head = must("head", store.runs.head(&Scope::All, &listed.run).await)?;
         expect(head.as_ref() == Some(&listed), || format!("{listed:?} is listed, but the head is {head:?}"))?;
     }

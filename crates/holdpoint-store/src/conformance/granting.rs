@@ -53,7 +53,7 @@ pub async fn a_grant_is_made_with_its_transition(fixture: Fixture) -> Checked {
 
     let fixture = fixture.reopened().await;
     let store = &fixture.store;
-    let rows = must("grants", store.grants.list(&GrantFilter::default()).await)?.grants;
+    let rows = must("grants", store.grants.list(&GrantFilter::default()).await)?.items;
     let row = |id: &str, tool: &str, until| GrantRow {
         id: id.into(),
         tenant: Some("acme".into()),
@@ -97,7 +97,7 @@ pub async fn grants_match_tenant_tool_and_time(Fixture { store, clock, .. }: Fix
     expect_matched(&store, (Some("acme"), "pay"), &["a"]).await?;
     expect_matched(&store, (None, "pay"), &["f"]).await?;
     let filter = GrantFilter { tenant: Some("acme".into()), ..GrantFilter::default() };
-    let rows = must("grants", store.grants.list(&filter).await)?.grants;
+    let rows = must("grants", store.grants.list(&filter).await)?.items;
     expect(names(&rows) == ["d", "c", "b", "a"], || format!("the grants are {rows:?}"))?;
     let wanted = Revoked { by: "ana".into(), at: clock.now() };
     expect(rows[0].revoked == Some(wanted), || format!("it was revoked by {:?}", rows[0].revoked))?;
@@ -139,8 +139,8 @@ pub async fn grants_are_listed_in_pages(Fixture { store, .. }: Fixture) -> Check
             let mut seen: Vec<String> = Vec::new();
             loop {
                 let page = must("grants", store.grants.list(&filter).await)?;
-                expect(page.grants.len() <= limit, || format!("a page of {limit} has {:?}", page.grants))?;
-                seen.extend(page.grants.iter().map(|row| row.id.to_string()));
+                expect(page.items.len() <= limit, || format!("a page of {limit} has {:?}", page.items))?;
+                seen.extend(page.items.iter().map(|row| row.id.to_string()));
                 filter.cursor = page.next;
                 if filter.cursor.is_none() || seen.len() > wanted.len() {
                     break;

@@ -16,7 +16,7 @@ async fn everything(desk: &Desk, run: &RunId) -> Result<String, String> {
     let records = must("load", store.runs.load(&Scope::All, run, Revision(0)).await)?;
     let head = must("head", store.runs.head(&Scope::All, run).await)?;
     let audit = must("audit", store.audit.rows(&Scope::All, run).await)?;
-    let tasks = must("tasks", store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", store.tasks.list(&crate::TaskFilter::default()).await)?.items;
     let results = must("delivered", store.tasks.completed(run).await)?;
     let due = must("due", store.runs.due(&agents_named(&["", "new"]), desk.now().plus_ms(99_999), 10).await)?;
     Ok(format!("{records:?}\n{head:?}\n{audit:?}\n{tasks:?}\n{results:?}\n{due:?}"))
@@ -62,7 +62,7 @@ pub async fn a_lost_lease_undoes_the_whole_transition(Fixture { store, clock, ..
     let right = [closes(0, TaskGuard::Leased(current.fence)), closes(1, TaskGuard::Waiting)];
     let made = desk.store.runs.commit(&run, Revision(1), sweeping(&desk, right)).await;
     expect(matches!(made, Ok(Revision(3))), || format!("the right transition gave {made:?}"))?;
-    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.items;
     let seen: Vec<u32> = tasks.iter().map(|task: &TaskHead| task.key.index.0).collect();
     expect(seen == [7, 8], || format!("the tasks {seen:?} are there, not 7 and 8"))
 }
@@ -102,7 +102,7 @@ pub async fn a_lost_lease_creates_no_run(Fixture { store, clock, .. }: Fixture) 
     expect(matches!(made, Err(CommitError::LeaseLost)), || format!("closing nothing by a lease gave {made:?}"))?;
     let head = must("head", desk.store.runs.head(&Scope::All, &run).await)?;
     expect(head.is_none(), || format!("the run is there: {head:?}"))?;
-    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.items;
     expect(tasks.is_empty(), || format!("tasks of no run are there: {tasks:?}"))?;
     let hold = Hold { owner: OwnerId::new("other"), lease_ms: LEASE_MS };
     let claim = ClaimRequest { hold, agents: agents_named(&["", "new"]), limit: 10 };
@@ -278,6 +278,6 @@ pub async fn a_task_opened_again_replaces_the_other(Fixture { store, clock, .. }
         now.iter().map(|leased| format!("{} {}", leased.task.tool, leased.lease.key.index)).collect();
     seen.sort_unstable();
     expect(seen == ["mail 1", "post 0"], || format!("{seen:?} were leased"))?;
-    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", desk.store.tasks.list(&crate::TaskFilter::default()).await)?.items;
     expect(tasks.len() == 2, || format!("{tasks:?} are listed"))
 }

@@ -70,8 +70,8 @@ async fn everything(store: &Store, runs: &[&RunId]) -> Result<String, String> {
         let contents: Vec<_> = results.iter().map(|result| &result.result).collect();
         seen.push(format!("{head:?} {records:?} {bodies:?} {audit:?} {rows:?} {results:?} {contents:?}"));
     }
-    let tasks = must("tasks", store.tasks.list(&TaskFilter::default()).await)?.tasks;
-    let listed = must("list", store.runs.list(&RunFilter::default()).await)?.runs;
+    let tasks = must("tasks", store.tasks.list(&TaskFilter::default()).await)?.items;
+    let listed = must("list", store.runs.list(&RunFilter::default()).await)?.items;
     let due = must("due", store.runs.due(&nameless(), START, 10).await)?;
     seen.push(format!("{tasks:?} {listed:?} {due:?}"));
     Ok(seen.join("\n"))
@@ -84,7 +84,7 @@ pub async fn ten_thousand_runs_are_all_found(Fixture { store, .. }: Fixture) -> 
     let mut listed = HashSet::new();
     loop {
         let page = must("list", store.runs.list(&filter).await)?;
-        for head in page.runs {
+        for head in page.items {
             expect(listed.insert(head.run.clone()), || format!("run {} is listed twice", head.run))?;
         }
         match page.next {
@@ -173,7 +173,7 @@ async fn list_of_acme(store: &Store) -> Result<HashSet<RunId>, String> {
     let mut seen = HashSet::new();
     loop {
         let page = must("list", store.runs.list(&filter).await)?;
-        for head in page.runs {
+        for head in page.items {
             expect(head.tenant.as_deref() == Some("acme"), || format!("{head:?} is listed for acme"))?;
             expect(seen.insert(head.run.clone()), || format!("run {} is listed twice", head.run))?;
         }
@@ -192,7 +192,7 @@ pub async fn tasks_of_different_calls_are_kept_apart(Fixture { store, clock, .. 
     let second = desk.open("b", vec![task(0, "mail")]).await?;
     let closing = super::desk::closes(0, crate::TaskGuard::Any);
     must("closing", desk.close(&first, 1, closing).await)?;
-    let left = must("tasks", desk.store.tasks.list(&TaskFilter::default()).await)?.tasks;
+    let left = must("tasks", desk.store.tasks.list(&TaskFilter::default()).await)?.items;
     let seen: Vec<CallKey> = left.into_iter().map(|task| task.key).collect();
     let later = CallKey { turn: holdpoint_core::Turn(2), ..key(&first, 0) };
     let wanted = [key(&first, 1), later, key(&second, 0)];

@@ -232,8 +232,8 @@ pub async fn tasks_are_listed_in_pages(Fixture { store, clock, .. }: Fixture) ->
         let mut seen = Vec::new();
         loop {
             let page = must("tasks", desk.store.tasks.list(&filter).await)?;
-            expect(page.tasks.len() <= 2, || format!("a page of 2 has {}", page.tasks.len()))?;
-            for head in page.tasks {
+            expect(page.items.len() <= 2, || format!("a page of 2 has {}", page.items.len()))?;
+            for head in page.items {
                 let there = must("task", desk.store.tasks.find(&Scope::All, &head.key).await)?;
                 expect(there.as_ref() == Some(&head), || format!("{head:?} is listed, but the task is {there:?}"))?;
                 seen.push(head.key.index.0);

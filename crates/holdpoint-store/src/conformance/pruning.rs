@@ -110,9 +110,9 @@ async fn expect_nothing_of(desk: &Desk, run: &RunId) -> Checked {
     expect(audit.is_empty(), || format!("its audit log is {audit:?}"))?;
     let due = must("due", store.runs.due(&super::nameless(), Timestamp(i64::MAX), 10).await)?;
     expect(due.is_empty(), || format!("{due:?} is due"))?;
-    let listed = must("list", store.runs.list(&RunFilter::default()).await)?.runs;
+    let listed = must("list", store.runs.list(&RunFilter::default()).await)?.items;
     expect(listed.iter().all(|head| head.run != *run), || format!("{listed:?} is listed"))?;
-    let tasks = must("tasks", store.tasks.list(&crate::TaskFilter::default()).await)?.tasks;
+    let tasks = must("tasks", store.tasks.list(&crate::TaskFilter::default()).await)?.items;
     expect(tasks.is_empty(), || format!("{tasks:?} are there"))?;
     let results = must("delivered", store.tasks.completed(run).await)?;
     expect(results.is_empty(), || format!("{results:?} wait to be taken"))?;

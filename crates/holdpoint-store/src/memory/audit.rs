@@ -10,7 +10,7 @@ use super::entry::Entry;
 use super::runs::RunNo;
 use super::table::Table;
 use crate::{
-    AuditPage, AuditRow, AuditScope, AuditedRun, Cursor, Link, Scope, Seal, SealedRun, StoreError, Tombstone, Trace,
+    AuditRow, AuditScope, AuditedRun, Cursor, Link, List, Page, Scope, Seal, SealedRun, StoreError, Tombstone, Trace,
     Unsealed, first_link, seal_link,
 };
 
@@ -67,19 +67,19 @@ impl Table {
         scope: &AuditScope,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<AuditPage, StoreError> {
-        let start = after.map_or(Ok(RunNo(0)), |cursor| self.run_at(cursor))?;
-        let mut page = AuditPage::default();
+    ) -> Result<Page<AuditedRun>, StoreError> {
+        let [start] = List::AuditRows.position(after, [0])?;
+        let mut page = Page::default();
         let mut count = 0;
-        for (number, entry) in self.runs.from(start).filter(|(_, entry)| self.is_within(entry, scope)) {
+        for (number, entry) in self.runs.from(RunNo::from(start)).filter(|(_, entry)| self.is_within(entry, scope)) {
             if count >= limit.max(1) {
-                page.next = Some(Cursor::new(number.0.to_string()));
+                page.next = Some(List::AuditRows.cursor([number.into()]));
                 break;
             }
             let rows: Vec<_> = (1..).zip(self.audit_of(entry)).collect();
             // A run without rows takes its room too.
             count += rows.len().max(1);
-            page.runs.push(AuditedRun {
+            page.items.push(AuditedRun {
                 head: self.chain_of(entry),
                 tenant: self.audit_tenant(entry).clone(),
                 count: rows.len() as u64,

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use holdpoint_core::{Timestamp, ToolName};
 
 use crate::{
-    Cursor, GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantPage, GrantRow, Revoked, StoreError, Transition,
+    GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantRow, List, Page, Revoked, StoreError, Transition, page_size,
 };
 
 /// All grants by the order in which they were made.
 #[derive(Default)]
 pub(super) struct Grants {
-    made: BTreeMap<u64, GrantRow>,
+    made: BTreeMap<i64, GrantRow>,
     /// The names of all, and the numbers of those that a call may need, by tool.
-    numbers: BTreeMap<Arc<str>, u64>,
-    open: BTreeMap<ToolName, Vec<u64>>,
-    last: u64,
+    numbers: BTreeMap<Arc<str>, i64>,
+    open: BTreeMap<ToolName, Vec<i64>>,
+    last: i64,
 }
 
 impl Grants {
@@ -54,25 +54,10 @@ impl Grants {
         self.made.get(self.numbers.get(id)?)
     }
 
-    pub(super) fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
-        let start = match &filter.cursor {
-            None => self.last,
-            Some(cursor) => self.number_at(cursor)?,
-        };
-        let (mut page, size) = (GrantPage::default(), filter.page_size());
-        for (number, row) in self.made.range(..=start).rev() {
-            let fits = filter.tenant.as_ref().is_none_or(|tenant| Some(tenant) == row.tenant.as_ref())
-                && filter.tool.as_ref().is_none_or(|tool| *tool == row.tool);
-            if !fits {
-                continue;
-            }
-            if page.grants.len() == size {
-                page.next = Some(Cursor::new(number.to_string()));
-                break;
-            }
-            page.grants.push(row.clone());
-        }
-        Ok(page)
+    pub(super) fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
+        let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
+        let grants = self.made.range(..=from).rev().filter(|(_, row)| filter.matches(row));
+        Page::collect(List::Grants, page_size(filter.limit), grants.map(|(number, row)| Ok(([*number], row.clone()))))
     }
 
     pub(super) fn revoke(&mut self, (tenant, id): (Option<&str>, &str), revoked: Revoked) -> bool {
@@ -86,11 +71,5 @@ impl Grants {
             open.retain(|other| other != number);
         }
         true
-    }
-
-    /// A cursor is the number of the first grant of its page.
-    fn number_at(&self, cursor: &Cursor) -> Result<u64, StoreError> {
-        let number = cursor.as_str().parse().map_err(|_| StoreError::InvalidCursor)?;
-        if number > self.last { Err(StoreError::InvalidCursor) } else { Ok(number) }
     }
 }

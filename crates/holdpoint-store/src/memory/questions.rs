@@ -8,12 +8,10 @@ use holdpoint_core::{CallIndex, CallKey, Timestamp, Turn};
 use super::queue::CallPlace;
 use super::runs::RunNo;
 use crate::{
-    Cursor, QuestionChange, QuestionChanges, QuestionFilter, QuestionOpening, QuestionPage, QuestionRow, QuestionSeq,
-    QuestionStatus, Scope, StoreError, Transition,
+    List, Page, QuestionChange, QuestionChanges, QuestionFilter, QuestionOpening, QuestionRow, QuestionSeq,
+    QuestionStatus, Scope, StoreError, Transition, page_size,
 };
 
-const PENDING_CURSOR: char = 'p';
-const ENDED_CURSOR: char = 'e';
 /// A deadline that never comes.
 const NEVER: i64 = i64::MAX;
 
@@ -141,36 +139,29 @@ impl Questions {
         scope.covers(row.tenant.as_deref()).then(|| row.clone())
     }
 
-    pub(super) fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError> {
-        let mark = if filter.status == QuestionStatus::Pending { PENDING_CURSOR } else { ENDED_CURSOR };
-        let from = match &filter.cursor {
-            Some(cursor) => Some(cursor.pair(mark).ok_or(StoreError::InvalidCursor)?),
-            None => None,
-        };
-        if mark == PENDING_CURSOR {
-            let pending = self.pending.range(from.unwrap_or((i64::MIN, 0))..);
-            return Ok(self.page(filter, pending.map(|(due, number)| ((*due, *number), *number))));
+    pub(super) fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
+        let (list, cursor) = (filter.list(), filter.cursor.as_ref());
+        if list == List::PendingQuestions {
+            let [due, number] = list.position(cursor, [i64::MIN, 0])?;
+            self.page(filter, self.pending.range((due, number)..).copied())
+        } else {
+            let [seq, _] = list.position(cursor, [i64::MAX, i64::MAX])?;
+            let changed = self.changes.range(..=seq.unsigned_abs()).rev();
+            self.page(filter, changed.map(|(seq, number)| (i64::try_from(*seq).unwrap_or(NEVER), *number)))
         }
-        let until = from.map_or(u64::MAX, |(seq, _)| u64::try_from(seq).unwrap_or(u64::MAX));
-        let changed = self.changes.range(..=until).rev();
-        Ok(self.page(filter, changed.map(|(seq, number)| ((i64::try_from(*seq).unwrap_or(NEVER), *number), *number))))
     }
 
-    fn page(&self, filter: &QuestionFilter, sorted: impl Iterator<Item = ((i64, i64), i64)>) -> QuestionPage {
-        let mark = if filter.status == QuestionStatus::Pending { PENDING_CURSOR } else { ENDED_CURSOR };
-        let mut page = QuestionPage::default();
-        for (place, number) in sorted {
-            let Some(Question { row, .. }) = self.rows.get(&number) else { continue };
-            if !filter.matches(row) {
-                continue;
-            }
-            if page.questions.len() == filter.page_size() {
-                page.next = Some(Cursor::of_pair(mark, place));
-                break;
-            }
-            page.questions.push(row.clone());
-        }
-        page
+    /// One page of questions: each as what it is sorted by, and its number.
+    fn page(
+        &self,
+        filter: &QuestionFilter,
+        sorted: impl Iterator<Item = (i64, i64)>,
+    ) -> Result<Page<QuestionRow>, StoreError> {
+        let questions = sorted.filter_map(|(sorted_by, number)| {
+            let row = self.rows.get(&number).map(|question| &question.row).filter(|row| filter.matches(row))?;
+            Some(Ok(([sorted_by, number], row.clone())))
+        });
+        Page::collect(filter.list(), page_size(filter.limit), questions)
     }
 
     pub(super) fn after(

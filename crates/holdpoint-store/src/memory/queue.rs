@@ -12,7 +12,7 @@ use crate::{Fence, TaskHead, TaskOpening, TaskState};
 
 /// The number of a task: grows with every task that is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TaskNo(pub(super) u64);
+pub(super) struct TaskNo(pub(super) i64);
 
 /// The call of a task, with the run by its number.
 pub(super) type CallPlace = (RunNo, Turn, CallIndex);
@@ -31,7 +31,7 @@ pub(super) struct Queue {
     leased: BTreeSet<(Timestamp, TaskNo)>,
     /// Those with a result, by run, the first delivered first.
     delivered: BTreeMap<(RunNo, u64), TaskNo>,
-    opened: u64,
+    opened: i64,
     fences: u64,
     deliveries: u64,
 }
@@ -140,20 +140,20 @@ impl Queue {
     /// The tasks of a lane that can be leased, the first available first.
     pub(super) fn available(&self, lane: &Lane, now: Timestamp) -> impl Iterator<Item = (Timestamp, TaskNo, &Task)> {
         let lane = self.waiting.get(lane).into_iter();
-        let until = (now, TaskNo(u64::MAX));
+        let until = (now, TaskNo(i64::MAX));
         let waiting = lane.flat_map(move |waiting| waiting.range(..=until));
         waiting.filter_map(|(at, number)| Some((*at, *number, self.tasks.get(number)?)))
     }
 
     /// The tasks whose lease lapsed, the longest ago first.
     pub(super) fn lapsed(&self, now: Timestamp) -> impl Iterator<Item = &Task> {
-        let lapsed = self.leased.range(..=(now, TaskNo(u64::MAX)));
+        let lapsed = self.leased.range(..=(now, TaskNo(i64::MAX)));
         lapsed.filter_map(|(_, number)| self.tasks.get(number))
     }
 
     /// The leases that end later than their own length from now, with their end and length.
     pub(super) fn overlong(&self, now: Timestamp) -> impl Iterator<Item = (&Task, Timestamp, u64)> {
-        let held = self.leased.range((now, TaskNo(u64::MAX))..).filter_map(|(_, number)| self.tasks.get(number));
+        let held = self.leased.range((now, TaskNo(i64::MAX))..).filter_map(|(_, number)| self.tasks.get(number));
         held.filter_map(move |task| match task.head.state {
             TaskState::Leased { until, lease_ms, .. } if until > now.plus_ms(lease_ms) => Some((task, until, lease_ms)),
             TaskState::Leased { .. } | TaskState::Waiting { .. } | TaskState::Delivered { .. } => None,
@@ -198,11 +198,6 @@ impl Queue {
     /// From that number on, the first opened first.
     pub(super) fn from(&self, start: TaskNo) -> impl Iterator<Item = (TaskNo, &Task)> {
         self.tasks.range(start..).map(|(number, task)| (*number, task))
-    }
-
-    /// The number that the next task gets.
-    pub(super) fn next(&self) -> TaskNo {
-        TaskNo(self.opened)
     }
 
     /// What the tasks of a run take. Trees have twice as many places as they need, at worst.

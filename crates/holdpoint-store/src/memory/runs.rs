@@ -11,6 +11,19 @@ use super::entry::Entry;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct RunNo(pub(super) u64);
 
+impl From<i64> for RunNo {
+    fn from(number: i64) -> Self {
+        Self(number.unsigned_abs())
+    }
+}
+
+/// No store lives long enough for larger numbers.
+impl From<RunNo> for i64 {
+    fn from(number: RunNo) -> Self {
+        i64::try_from(number.0).unwrap_or(i64::MAX)
+    }
+}
+
 /// How many runs stand together. A block goes when the last of its runs does.
 const BLOCK_RUNS: u64 = 64;
 /// How many times more places than runs an index may have before it is made smaller.
@@ -77,11 +90,6 @@ impl Runs {
         Some(entry)
     }
 
-    /// The number that the next run gets.
-    pub(super) fn next(&self) -> RunNo {
-        RunNo(self.next)
-    }
-
     pub(super) fn len(&self) -> usize {
         self.numbers.len()
     }
@@ -98,11 +106,11 @@ impl Runs {
         all.skip_while(move |(number, _)| *number < start)
     }
 
-    /// Those created before that number, the last created first.
-    pub(super) fn before(&self, end: RunNo) -> impl Iterator<Item = (RunNo, &Entry)> {
-        let blocks = self.blocks.range(..=end.0 / BLOCK_RUNS).rev();
+    /// From that number down, the last created first.
+    pub(super) fn down_from(&self, start: RunNo) -> impl Iterator<Item = (RunNo, &Entry)> {
+        let blocks = self.blocks.range(..=start.0 / BLOCK_RUNS).rev();
         let all = blocks.flat_map(|(block, within)| within.iter(*block).rev());
-        all.skip_while(move |(number, _)| *number >= end)
+        all.skip_while(move |(number, _)| *number > start)
     }
 
     /// The share of one run of the indexes, with their spare room.

@@ -7,7 +7,7 @@ use holdpoint_core::Status;
 
 use super::runs::RunNo;
 use super::table::Table;
-use crate::{CommitError, Cursor, SessionFilter, SessionPage, SessionRow, StoreError, Transition};
+use crate::{CommitError, List, Page, SessionFilter, SessionRow, StoreError, Transition, page_size};
 
 /// A session of a tenant.
 type SessionKey = (Option<Arc<str>>, Arc<str>);
@@ -82,34 +82,24 @@ fn is_over(status: Status) -> bool {
 }
 
 impl Table {
-    pub(super) fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-        let end = match &filter.cursor {
-            None => self.runs.next(),
-            Some(cursor) => self.run_at(cursor)?,
-        };
-        let mut page = SessionPage::default();
-        for (run, key) in self.sessions.of_runs.range(..end).rev() {
-            let fits = filter.tenant.as_ref().is_none_or(|tenant| Some(tenant) == key.0.as_ref());
-            let runs = self.sessions.runs.get(key).map(Vec::as_slice).unwrap_or_default();
-            if !fits || runs.last() != Some(run) {
-                continue;
-            }
-            if page.sessions.len() == filter.page_size() {
-                page.next = Some(Cursor::new((run.0 + 1).to_string()));
-                break;
-            }
-            let Some(entry) = self.runs.get(*run) else { continue };
-            page.sessions.push(SessionRow {
-                id: Arc::clone(&key.1),
-                tenant: key.0.clone(),
+    pub(super) fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
+        let [from] = List::Sessions.position(filter.cursor.as_ref(), [i64::MAX])?;
+        let sessions = self.sessions.of_runs.range(..=RunNo::from(from)).rev().filter_map(|(run, key)| {
+            let (tenant, id) = key;
+            let runs = self.sessions.runs.get(key).filter(|runs| runs.last() == Some(run))?;
+            let entry = self.runs.get(*run).filter(|_| filter.tenant.is_none() || filter.tenant == *tenant)?;
+            let row = SessionRow {
+                id: Arc::clone(id),
+                tenant: tenant.clone(),
                 runs: runs.len() as u64,
                 last_run: entry.run.clone(),
                 agent: self.owners.get(entry.owner).agent.clone(),
                 status: entry.status,
                 created_at: entry.created_at,
                 updated_at: entry.updated_at,
-            });
-        }
-        Ok(page)
+            };
+            Some(Ok(([i64::from(*run)], row)))
+        });
+        Page::collect(List::Sessions, page_size(filter.limit), sessions)
     }
 }

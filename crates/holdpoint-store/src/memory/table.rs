@@ -19,8 +19,9 @@ use super::sessions::Sessions;
 use super::waiters::{Waiter, Waiters};
 use super::work::is_paused;
 use crate::{
-    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Cursor, Head, Hold, LeaseOf, LeaseState, OverlongLease,
-    PRUNE_LIMIT_MAX, PruneRequest, Record, RunFilter, RunPage, Scope, StoreError, TaskChange, Topic, Transition,
+    Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Head, Hold, LeaseOf, LeaseState, List, OverlongLease,
+    PRUNE_LIMIT_MAX, Page, PruneRequest, Record, RunFilter, Scope, StoreError, TaskChange, Topic, Transition,
+    page_size,
 };
 
 /// All runs and tasks.
@@ -212,28 +213,13 @@ impl Table {
         scope.covers(head.tenant.as_deref()).then_some(head)
     }
 
-    pub(super) fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
-        let end = match &filter.cursor {
-            None => self.runs.next(),
-            Some(cursor) => self.run_at(cursor)?,
-        };
-        let mut page = RunPage::default();
-        let page_size = filter.page_size();
-        for (number, entry) in self.runs.before(end) {
-            if filter.status.is_some_and(|status| status != entry.status) {
-                continue;
-            }
-            let head = self.head_of(number, entry);
-            if !filter.matches(&head) {
-                continue;
-            }
-            if page.runs.len() == page_size {
-                page.next = Some(Cursor::new((number.0 + 1).to_string()));
-                break;
-            }
-            page.runs.push(head);
-        }
-        Ok(page)
+    pub(super) fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
+        let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
+        let runs = self.runs.down_from(RunNo::from(from));
+        let runs = runs.filter(|(_, entry)| filter.status.is_none_or(|status| status == entry.status));
+        let heads = runs.map(|(number, entry)| (number, self.head_of(number, entry)));
+        let heads = heads.filter(|(_, head)| filter.matches(head));
+        Page::collect(List::Runs, page_size(filter.limit), heads.map(|(number, head)| Ok(([number.into()], head))))
     }
 
     pub(super) fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Vec<RunId> {
@@ -354,11 +340,5 @@ impl Table {
         let owner = self.owners.get(entry.owner);
         let session = self.sessions.of(run).cloned();
         Head { agent: owner.agent.clone(), tenant: owner.tenant.clone(), session, ..entry.head() }
-    }
-
-    /// A cursor is the number of the run before which the page starts.
-    pub(super) fn run_at(&self, cursor: &Cursor) -> Result<RunNo, StoreError> {
-        let number = cursor.as_str().parse().map(RunNo).map_err(|_| StoreError::InvalidCursor)?;
-        if number > self.runs.next() { Err(StoreError::InvalidCursor) } else { Ok(number) }
     }
 }

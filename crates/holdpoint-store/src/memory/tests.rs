@@ -195,7 +195,7 @@ async fn pruning_makes_room_again() {
         pruned += runs.len();
     }
     assert_eq!((pruned, store.runs()), (5_000, 1));
-    assert!(TaskQueue::list(&store, &TaskFilter::default()).await.unwrap().tasks.is_empty());
+    assert!(TaskQueue::list(&store, &TaskFilter::default()).await.unwrap().items.is_empty());
     // What is left of the indexes is the share of the only run: a block of pointers and a few places.
     let left = store.bytes_held(&run_id(0)).unwrap();
     assert!(left < alone + 1_000, "{left} bytes are held, {alone} at first");
@@ -216,5 +216,5 @@ async fn lists_go_on_after_what_was_listed_is_pruned() {
     assert_eq!(store.prune(&all).await.unwrap().len(), 100);
     let page = RunLog::list(&store, &filter).await.unwrap();
     let wanted: Vec<RunId> = (0..150).rev().filter(|number| number % 2 == 1).map(run_id).take(50).collect();
-    assert_eq!(page.runs.iter().map(|head| head.run.clone()).collect::<Vec<_>>(), wanted);
+    assert_eq!(page.items.iter().map(|head| head.run.clone()).collect::<Vec<_>>(), wanted);
 }

@@ -8,8 +8,8 @@ use holdpoint_core::{Attempt, CallKey, RunId, Status, Timestamp};
 use super::queue::{CallPlace, Task, TaskNo};
 use super::table::Table;
 use crate::{
-    Agents, Cursor, DeliveredTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LeaseRequest, LeaseState, LeasedTask, Release,
-    StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskPage, TaskState,
+    Agents, DeliveredTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LeaseRequest, LeaseState, LeasedTask, List, Page, Release,
+    StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskState, page_size,
 };
 
 impl Table {
@@ -112,25 +112,14 @@ impl Table {
         self.queue.at(self.place_of(key)?).map(|(_, task)| task.head.clone())
     }
 
-    pub(super) fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
-        let start = match &filter.cursor {
-            None => TaskNo(0),
-            Some(cursor) => self.task_at(cursor)?,
-        };
-        let mut page = TaskPage::default();
-        let page_size = filter.page_size();
-        for (number, task) in self.queue.from(start) {
-            let head = &task.head;
-            if !filter.matches(head) {
-                continue;
-            }
-            if page.tasks.len() == page_size {
-                page.next = Some(Cursor::new(number.0.to_string()));
-                break;
-            }
-            page.tasks.push(head.clone());
-        }
-        Ok(page)
+    pub(super) fn tasks(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
+        let [from] = List::Tasks.position(filter.cursor.as_ref(), [0])?;
+        let tasks = self.queue.from(TaskNo(from)).filter(|(_, task)| filter.matches(&task.head));
+        Page::collect(
+            List::Tasks,
+            page_size(filter.limit),
+            tasks.map(|(number, task)| Ok(([number.0], task.head.clone()))),
+        )
     }
 
     /// The task if this lease of it is the current one, or the one under which its result came.
@@ -141,12 +130,6 @@ impl Table {
 
     pub(super) fn place_of(&self, key: &CallKey) -> Option<CallPlace> {
         Some((self.runs.number_of(&key.run)?, key.turn, key.index))
-    }
-
-    /// A cursor is the number of the first task of the page.
-    fn task_at(&self, cursor: &Cursor) -> Result<TaskNo, StoreError> {
-        let number = cursor.as_str().parse().map(TaskNo).map_err(|_| StoreError::InvalidCursor)?;
-        if number > self.queue.next() { Err(StoreError::InvalidCursor) } else { Ok(number) }
     }
 }
 

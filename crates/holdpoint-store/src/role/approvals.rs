@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use holdpoint_core::CallKey;
 
-use crate::{QuestionChanges, QuestionFilter, QuestionPage, QuestionRow, QuestionSeq, Scope, StoreError};
+use crate::{Page, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq, Scope, StoreError};
 
 /// The questions about calls that people answer.
 #[async_trait]
@@ -12,7 +12,7 @@ pub trait Approvals: Send + Sync + 'static {
     async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError>;
 
     /// One page of questions, in the order that [`QuestionFilter`] says.
-    async fn list(&self, filter: &QuestionFilter) -> Result<QuestionPage, StoreError>;
+    async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError>;
 
     /// The questions that changed after `after`, each once and as it is now: about `limit` and at most about
     /// [`crate::DUE_LIMIT_MAX`]. Without `after`: none, and where to begin. Nobody who goes on from [`QuestionChanges::seq`] misses

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use holdpoint_core::RunId;
 
-use crate::{AuditPage, AuditRow, AuditScope, Cursor, Scope, Seal, SealedRun, StoreError, Tombstone, Trace, Unsealed};
+use crate::{
+    AuditRow, AuditScope, AuditedRun, Cursor, Page, Scope, Seal, SealedRun, StoreError, Tombstone, Trace, Unsealed,
+};
 
 /// What transitions left in the audit log, and the seals over it.
 #[async_trait]
@@ -14,13 +16,14 @@ pub trait AuditLog: Send + Sync + 'static {
     async fn rows(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError>;
 
     /// The audit logs of runs, run by run and row by row, from after `after`: about `limit` rows and at most
-    /// [`crate::DUE_LIMIT_MAX`]. Also runs without rows. Each page is as it was at one moment.
+    /// [`crate::DUE_LIMIT_MAX`]. Also runs without rows. A long run continues as the first of the next page. Each page is as it
+    /// was at one moment.
     async fn rows_after(
         &self,
         scope: &AuditScope,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<AuditPage, StoreError>;
+    ) -> Result<Page<AuditedRun>, StoreError>;
 
     /// The heads of the audit chains of a tenant's runs (`None`: of runs without a tenant), in the order of their names,
     /// from after `after`: at most `limit` and at most [`crate::DUE_LIMIT_MAX`]. Only runs that have an audit row.

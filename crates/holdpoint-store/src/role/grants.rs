@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use holdpoint_core::ToolName;
 
-use crate::{GrantFilter, GrantPage, GrantRow, Scope, StoreError};
+use crate::{GrantFilter, GrantRow, Page, Scope, StoreError};
 
 /// What people said about calls that are yet to come.
 #[async_trait]
@@ -13,7 +13,7 @@ pub trait Grants: Send + Sync + 'static {
     async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError>;
 
     /// One page of grants, the newest first.
-    async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError>;
+    async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError>;
 
     /// A grant by its name, or nothing when there is none within what somebody sees.
     async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError>;

@@ -5,7 +5,7 @@ use holdpoint_core::{Revision, RunId, Timestamp};
 use tokio::sync::watch;
 
 use crate::{
-    Agents, CommitError, Head, PruneRequest, Record, RunFilter, RunPage, Scope, SessionFilter, SessionPage, StoreError,
+    Agents, CommitError, Head, Page, PruneRequest, Record, RunFilter, Scope, SessionFilter, SessionRow, StoreError,
     Topic, Transition,
 };
 
@@ -39,7 +39,7 @@ pub trait RunLog: Send + Sync + 'static {
     async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError>;
 
     /// One page of the runs that the filter lets through, the last created first.
-    async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError>;
+    async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError>;
 
     /// The runs of these agents whose deadline is not after `at`, the earliest first: at most `limit` and at most
     /// [`crate::DUE_LIMIT_MAX`].
@@ -50,7 +50,7 @@ pub trait RunLog: Send + Sync + 'static {
     async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError>;
 
     /// One page of sessions, that of the last created run first.
-    async fn sessions(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError>;
+    async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError>;
 
     /// Removes runs that are over, with everything that belongs to them, and says which. Of each remains a tombstone.
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError>;

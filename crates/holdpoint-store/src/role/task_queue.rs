@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use holdpoint_core::{CallKey, RunId};
 
 use crate::{
-    Agents, DeliveredTask, LeaseRequest, LeaseState, LeasedTask, Release, Scope, StoreError, TaskCompletion,
-    TaskFilter, TaskHead, TaskLease, TaskPage,
+    Agents, DeliveredTask, LeaseRequest, LeaseState, LeasedTask, Page, Release, Scope, StoreError, TaskCompletion,
+    TaskFilter, TaskHead, TaskLease,
 };
 
 /// The queue of calls that workers do.
@@ -39,5 +39,5 @@ pub trait TaskQueue: Send + Sync + 'static {
     async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError>;
 
     /// One page of the tasks that the filter lets through, the first opened first.
-    async fn list(&self, filter: &TaskFilter) -> Result<TaskPage, StoreError>;
+    async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError>;
 }

@@ -133,7 +133,7 @@ async fn find_run(
     for _ in 0..PAGES_MAX {
         let page = runner.store().runs.list(&filter).await?;
         // A list without a tenant is of all tenants.
-        let mut own = page.runs.into_iter().filter(|head| head.tenant.as_deref() == tenant);
+        let mut own = page.items.into_iter().filter(|head| head.tenant.as_deref() == tenant);
         if let Some(found) = own.find(|head| fits(head)) {
             return Ok(Some(found));
         }

@@ -42,7 +42,7 @@ impl Runner {
     /// When the store fails, or holds one that cannot be read.
     pub async fn grants(&self, filter: &GrantFilter) -> Result<ListedGrants, Error> {
         let page = self.parts.store.grants.list(filter).await?;
-        let grants = page.grants.iter().map(listed).collect::<Result<_, Error>>()?;
+        let grants = page.items.iter().map(listed).collect::<Result<_, Error>>()?;
         Ok(ListedGrants { grants, next: page.next })
     }
 

@@ -69,7 +69,7 @@ impl RecordedRuns {
         while self.page.is_empty() && self.more {
             let page = self.store.runs.list(&self.filter).await?;
             // A run that has not moved since has decided nothing since.
-            let moved = page.runs.into_iter().filter(|head| head.updated_at >= self.since);
+            let moved = page.items.into_iter().filter(|head| head.updated_at >= self.since);
             self.page = moved.map(|head| head.run).collect();
             self.more = page.next.is_some();
             self.filter.cursor = page.next;

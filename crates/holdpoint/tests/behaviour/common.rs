@@ -154,7 +154,7 @@ pub(crate) async fn check_inbox(store: &Store, id: &RunId) -> Result<(), String>
     let asked = places.filter_map(|index| Some((run.turn(), index, encode_question(&run, index)?)));
     let mut wanted: Vec<_> = asked.collect();
     let filter = QuestionFilter { run: Some(id.clone()), limit: Some(200), ..QuestionFilter::default() };
-    let rows = store.approvals.list(&filter).await.unwrap().questions;
+    let rows = store.approvals.list(&filter).await.unwrap().items;
     let mut found: Vec<_> = rows.iter().map(|row| (row.key.turn, row.key.index, row.body.to_vec())).collect();
     wanted.sort();
     found.sort();

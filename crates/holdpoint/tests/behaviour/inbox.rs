@@ -32,7 +32,7 @@ fn person(id: &str, roles: &[&str]) -> Actor {
 }
 
 async fn of(store: &Store, status: QuestionStatus) -> Vec<QuestionRow> {
-    store.approvals.list(&QuestionFilter { status, ..QuestionFilter::default() }).await.unwrap().questions
+    store.approvals.list(&QuestionFilter { status, ..QuestionFilter::default() }).await.unwrap().items
 }
 
 #[tokio::test]

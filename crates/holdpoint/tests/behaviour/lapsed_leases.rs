@@ -217,7 +217,7 @@ async fn lease(store: &Store, lease_ms: u64) -> LeasedTask {
 }
 
 async fn task(store: &Store) -> Option<TaskHead> {
-    store.tasks.list(&Default::default()).await.unwrap().tasks.into_iter().next()
+    store.tasks.list(&Default::default()).await.unwrap().items.into_iter().next()
 }
 
 /// Looks after the store until the run waits for a person or is over.

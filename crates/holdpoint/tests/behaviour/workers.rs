@@ -93,7 +93,7 @@ async fn workers_do_what_was_handed_out_and_the_run_goes_on_by_itself() {
     let done = until(&agent, paused.run_id(), ended).await;
     assert_eq!(done.text().as_deref(), Some("done"));
     assert_eq!(counter.count(), 2);
-    assert!(world.store.tasks.list(&Default::default()).await.unwrap().tasks.is_empty());
+    assert!(world.store.tasks.list(&Default::default()).await.unwrap().items.is_empty());
     let records = done.records();
     assert!(records.iter().all(|record| record.attempts.0 == 1), "{records:?}");
 }
@@ -239,7 +239,7 @@ async fn cancelling_withdraws_tasks_and_stops_the_tool_of_a_worker() {
     let other = world.lease("other", 5_000).await;
     let cancelled = agent.runner().cancel(paused.run_id(), Actor::default()).await.unwrap();
     assert_eq!(cancelled.status(), Status::Cancelled);
-    assert!(world.store.tasks.list(&Default::default()).await.unwrap().tasks.is_empty());
+    assert!(world.store.tasks.list(&Default::default()).await.unwrap().items.is_empty());
     let holder = TaskHolder::of(&other[0], &"hand".into());
     let late = agent.runner().queue().complete(&holder, ToolResult::success("late")).await.unwrap_err();
     assert_eq!(late.code(), Code::LeaseLost);
@@ -255,7 +255,7 @@ async fn a_worker_takes_only_what_it_has() {
     let worker = Worker::new(agent.runner()).tools("kno*").poll(POLL);
     tokio::spawn(worker.run(world.stop.clone()));
     known.begun().await;
-    let left = world.store.tasks.list(&Default::default()).await.unwrap().tasks;
+    let left = world.store.tasks.list(&Default::default()).await.unwrap().items;
     let waiting: Vec<_> = left.iter().filter(|task| matches!(task.state, TaskState::Waiting { .. })).collect();
     assert_eq!(waiting.len(), 1);
     assert_eq!(waiting[0].tool.as_str(), "unknown");
@@ -297,7 +297,7 @@ async fn a_task_that_nobody_does_in_time_expires() {
     world.keep(&agent);
     let done = until(&agent, paused.run_id(), ended).await;
     assert_eq!(done.records()[0].code, Some(Code::Expired));
-    assert!(world.store.tasks.list(&Default::default()).await.unwrap().tasks.is_empty());
+    assert!(world.store.tasks.list(&Default::default()).await.unwrap().items.is_empty());
 }
 
 #[tokio::test]
@@ -321,7 +321,7 @@ async fn a_worker_that_is_told_to_stop_ends_what_it_does_and_takes_nothing_more(
     stop.cancel();
     tokio::time::timeout(PATIENCE, worker).await.unwrap().unwrap().unwrap();
     assert_eq!(world.store.tasks.completed(paused.run_id()).await.unwrap().len(), 1);
-    let tasks = world.store.tasks.list(&Default::default()).await.unwrap().tasks;
+    let tasks = world.store.tasks.list(&Default::default()).await.unwrap().items;
     let waiting = tasks.iter().filter(|task| matches!(task.state, TaskState::Waiting { .. })).count();
     assert_eq!((waiting, counter.count()), (1, 1));
 }
