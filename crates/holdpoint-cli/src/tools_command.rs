@@ -199,7 +199,7 @@ fn shown_withheld(ready: &Ready, withheld: &Withheld) -> Value {
 }
 
 fn row(ready: &Ready, tool: &ToolDefinition) -> Vec<String> {
-    let definition: String = definition_id(tool).chars().take(DIGEST_CHARS).collect();
+    let definition: String = tool.id().chars().take(DIGEST_CHARS).collect();
     let policy = policy(ready.rules.as_deref(), tool);
     vec![
         ready.name.clone(),
@@ -220,14 +220,10 @@ fn shown(ready: &Ready, tool: &ToolDefinition) -> Value {
         "repeat": repeat(tool.metadata.repeat),
         "parallelizable": tool.metadata.parallelizable,
         "timeout_ms": tool.metadata.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
-        "definition": definition_id(tool),
+        "definition": &*tool.id(),
         "parameters": &*tool.parameters,
         "policy": policy(ready.rules.as_deref(), tool),
     })
-}
-
-fn definition_id(tool: &ToolDefinition) -> String {
-    tool.facts().definition.map(|definition| definition.to_string()).unwrap_or_default()
 }
 
 fn repeat(repeat: Repeat) -> &'static str {

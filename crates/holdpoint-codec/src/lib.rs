@@ -30,7 +30,7 @@ pub use arguments::{
 };
 pub use canonical::{JsonProblem, canonical_json, canonical_value};
 pub use context::Context;
-pub use definition::{Definition, definition_id};
+pub use definition::{ToolDefinition, ToolMetadata};
 pub use error::{CodecError, Document, SignatureProblem};
 pub use event::{decode_event, encode_event};
 pub use grant::{RememberRequest, decode_grant, encode_grant, grant_to_json};

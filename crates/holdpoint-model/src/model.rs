@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{Message, ModelStop, ParallelToolCalls, ProviderState, Usage};
-use holdpoint_tools::ToolDefinition;
 
 use crate::error::ModelError;
 use crate::options::{ModelOptions, NO_OPTIONS, ToolChoice};

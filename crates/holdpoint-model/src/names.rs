@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::Message;
-use holdpoint_tools::ToolDefinition;
 use sha2::{Digest, Sha256};
 
 /// The longest name that a provider takes.

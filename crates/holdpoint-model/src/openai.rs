@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use holdpoint_tools::ToolDefinition;
+use holdpoint_codec::ToolDefinition;
 
 use self::history::Histories;
 use self::parts::Body;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{Block, CallArguments, Message};
-use holdpoint_tools::ToolDefinition;
 
 use crate::media::is_text;
 

@@ -8,6 +8,7 @@ mod server;
 
 use std::sync::Arc;
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{
     Arguments, AssistantMessage, Blob, Block, CallArguments, CallId, Digest, Message, MessageCall, ModelStop,
     ParallelToolCalls, RequestedName, ToolMessage, ToolName, ToolResult,
@@ -16,7 +17,6 @@ use holdpoint_model::{
     ModelChoice, ModelError, ModelErrorKind, ModelOptions, ModelReply, ModelRequest, NoDeltas, ReasoningEffort,
     RetryRule, ToolChoice,
 };
-use holdpoint_tools::ToolDefinition;
 use serde_json::{Value, json};
 use server::{Answer, FaultServer, status, stream};
 

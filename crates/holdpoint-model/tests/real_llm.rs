@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{
     Arguments, AssistantMessage, CallArguments, CallId, Digest, Message, MessageCall, ModelStop, RequestedName,
     ToolMessage, ToolName, ToolResult,
@@ -13,7 +14,6 @@ use holdpoint_core::{
 use holdpoint_model::{
     Delta, DeltaSink, Model, ModelChoice, ModelOptions, ModelReply, ModelRequest, NoDeltas, Timeouts, ToolChoice,
 };
-use holdpoint_tools::ToolDefinition;
 use serde_json::{Value, json};
 
 const PROVIDERS: [&str; 3] = ["openai", "openai-responses", "anthropic"];

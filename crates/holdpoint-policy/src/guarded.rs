@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use holdpoint_codec::Context;
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{Code, Decision};
-use holdpoint_tools::ToolDefinition;
 
 use crate::{AuthorizeRequest, Judgement, Policy, PolicyError, PolicyVersion, Shadow};
 

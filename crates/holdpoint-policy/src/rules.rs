@@ -35,8 +35,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_codec::Context;
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{Decision, Ground};
-use holdpoint_tools::ToolDefinition;
 
 use crate::{AuthorizeRequest, Policy, PolicyError, PolicyVersion};
 use compiled::{CompiledRule, number_subjects};

@@ -41,6 +41,7 @@ pub use executors::{
     Batch, BatchCall, ChoiceError, Concurrent, DeferAll, Execute, Executors, Inline, Ran, RunOne, Threads,
     ToolConcurrency,
 };
+pub use holdpoint_codec::{ToolDefinition, ToolMetadata};
 pub use invoke::{Asking, Invocation, Invoke, Place, Unsettled, invoke, invoke_gated, invoke_or_ask};
 pub use output::{TRUNCATED, limit_output};
 pub use registry::{RegisteredTool, Registry, RegistryError, TOOL_NAME_BYTES_MAX};
@@ -49,6 +50,5 @@ pub use standalone::{DEFAULT_TIMEOUT, OUTPUT_CHARS_MAX, ToolExecutionResult, Too
 pub use threads::{LOST_THREADS_MAX, Saturated, THREADS_MAX, ThreadPool};
 pub use tool::{
     AsyncForm, Blocking, CallFacts, Extensions, Gate, Inquiry, IntoToolResult, Json, MadeTool, PlainForm, Tool,
-    ToolCall, ToolDefinition, ToolError, ToolFault, ToolFunction, ToolMetadata, blocking_tool, raw_blocking_tool,
-    raw_tool, tool,
+    ToolCall, ToolError, ToolFault, ToolFunction, blocking_tool, raw_blocking_tool, raw_tool, tool,
 };

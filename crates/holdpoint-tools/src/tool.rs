@@ -1,7 +1,6 @@
 //! A tool: what the model is told about it, and what happens when it is called.
 
 mod call;
-mod definition;
 mod error;
 mod function;
 mod inquiry;
@@ -11,11 +10,10 @@ mod result;
 mod tests;
 
 use async_trait::async_trait;
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{CallKey, ToolResult};
 
 pub use call::{CallFacts, Extensions, Gate, ToolCall};
-pub(crate) use definition::WORKER;
-pub use definition::{ToolDefinition, ToolMetadata};
 pub use error::{ToolError, ToolFault};
 pub use function::{AsyncForm, PlainForm, ToolFunction};
 pub use inquiry::Inquiry;

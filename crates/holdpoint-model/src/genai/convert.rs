@@ -7,8 +7,8 @@ use genai::chat::{
     ChatMessage, ChatOptions, ChatRequest, ContentPart, CustomPart, MessageContent, ReasoningEffort as Effort, Tool,
     ToolCall, ToolChoice as Choice, ToolResponse,
 };
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{AssistantMessage, CallArguments, Message, MessageCall, ParallelToolCalls, ToolMessage};
-use holdpoint_tools::ToolDefinition;
 use serde_json::{Map, Value, json};
 
 use super::state::State;

@@ -2,8 +2,8 @@
 
 pub(super) mod reply;
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{AssistantMessage, Block, Message, ParallelToolCalls, ToolMessage};
-use holdpoint_tools::ToolDefinition;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -16,11 +16,11 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::Message;
 use holdpoint_model::{
     DeltaSink, Model, ModelChoice, ModelError, ModelReply, ModelRequest, NoDeltas, RetryRule, Timeouts,
 };
-use holdpoint_tools::ToolDefinition;
 use server::FaultServer;
 use shapes::{Becomes, Shape, shapes};
 use wire::Api;

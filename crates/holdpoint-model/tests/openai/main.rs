@@ -10,11 +10,11 @@ mod server;
 
 use std::sync::{Arc, Mutex};
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{
     AssistantMessage, Blob, Block, CallArguments, Message, MessageCall, ProviderState, ToolMessage, ToolResult,
 };
 use holdpoint_model::{Delta, DeltaSink, Model, ModelChoice, ModelReply};
-use holdpoint_tools::ToolDefinition;
 use serde_json::{Value, json};
 
 use server::Server;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_codec::Context;
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::Decision;
-use holdpoint_tools::ToolDefinition;
 
 use super::file::{self, Enforced};
 use super::{Decide, Rules, RulesError};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_codec::{Context, arguments_for, parse_arguments};
 use holdpoint_core::{Actor, Arguments, Decision, RunId, ToolName, Turn};
 use holdpoint_policy::{AuthorizeRequest, Guarded, PastCall, Policy, PolicyError, Rules, RunFacts, TIMEOUT_DEFAULT};
-use holdpoint_tools::ToolDefinition;
 use serde_json::json;
 
 fn rules(text: &str) -> Rules {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdpoint_codec::Context;
+use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{Arguments, Code, Decision, Digest, RunId, ToolName, Turn};
 use holdpoint_policy::{
     AllowAll, AuthorizeRequest, DenyAll, Guarded, Policy, PolicyError, PolicyFault, RuleSpec, Rules, RunFacts,
     TIMEOUT_DEFAULT, async_policy_fn, policy_fn,
 };
-use holdpoint_tools::ToolDefinition;
 use tracing_subscriber::fmt::MakeWriter;
 
 const UNDECIDED: &str = "the policy could not decide";

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use holdpoint_codec::ToolDefinition;
 use holdpoint_codec::{Context, arguments_for, parse_arguments};
 use holdpoint_core::{Decision, RunId, ToolName, Turn};
 use holdpoint_policy::{
     AuthorizeRequest, Decide, Guarded, Judged, Mode, Policy, Rules, RulesFile, RunFacts, TIMEOUT_DEFAULT,
 };
-use holdpoint_tools::ToolDefinition;
 use serde_json::json;
 
 const HOLDS: &str = "[[rule]]\ntool = \"pay\"\ndecide = \"allow\"\nname = \"old\"";

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use holdpoint_core::{CallIndex, Parallel, ToolName};
 
-use crate::tool::WORKER;
-use crate::{Place, ToolDefinition};
+use crate::{Place, ToolDefinition, ToolMetadata};
 
 /// Calls that may run now, in the order in which the model asked. Cheap to clone.
 #[derive(Clone)]
@@ -127,7 +126,7 @@ impl Batch {
     fn is_of_workers(&self, call: CallIndex) -> bool {
         // In the order in which the model asked, so that their numbers rise.
         let found = self.calls.binary_search_by_key(&call, |call| call.index);
-        found.is_ok_and(|at| &*self.calls[at].source == WORKER)
+        found.is_ok_and(|at| &*self.calls[at].source == ToolMetadata::WORKER)
     }
 
     /// Leaves a call to somebody outside.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::ToolMetadata;
 use crate::testing::call;
 
 #[derive(Deserialize, JsonSchema)]
