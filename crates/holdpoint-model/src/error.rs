@@ -1,5 +1,6 @@
 //! Why a model gave no reply.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -169,4 +170,54 @@ impl ModelError {
         let text = if (200..300).contains(&status) { what.to_owned() } else { format!("{what} (HTTP {status})") };
         Self { status: Some(status), ..Self::of(kind, text) }
     }
+}
+
+/// Why a model cannot be had.
+#[derive(Debug, Error)]
+pub enum ModelChoiceError {
+    /// No `:` in it, or nothing before or after.
+    #[error("`{text}` names no model\nhint: write `provider:model`, such as `openai:gpt-5-mini`")]
+    NotAChoice {
+        /// What was given.
+        text: String,
+    },
+    /// Nobody knows this provider.
+    #[error("there is no provider `{provider}`\nhint: the known ones are {}", known.join(", "))]
+    UnknownProvider {
+        /// What was given.
+        provider: String,
+        /// The known ones.
+        known: Vec<&'static str>,
+    },
+    /// The key is not there.
+    #[error("the provider `{provider}` needs an API key\nhint: set `{variable}`, or name another variable or a file")]
+    NoKey {
+        /// The provider.
+        provider: &'static str,
+        /// The variable that was looked for.
+        variable: String,
+    },
+    /// The file with the key cannot be used.
+    #[error("the key file `{}` cannot be used: {reason}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The key has characters that no header can have.
+    #[error("the API key has characters that cannot be sent")]
+    UnusableKey,
+    /// The address is not one.
+    #[error("`{url}` is not a base URL\nhint: it begins with `http://` or `https://`")]
+    BaseUrl {
+        /// What was given, without what may be a password.
+        url: String,
+    },
+    /// No client could be made.
+    #[error("no HTTP client could be made: {reason}")]
+    Client {
+        /// Why.
+        reason: String,
+    },
 }

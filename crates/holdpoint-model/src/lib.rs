@@ -1,30 +1,26 @@
 //! Models: what a driver asks for the next message, providers that ask a real one, and a scripted one for tests and
 //! demonstrations.
+//!
+//! The feature `providers` (on by default) brings the providers and everything that speaks HTTP. A program with a [`Model`] of its
+//! own can do without.
 
-mod assemble;
-mod choice;
 mod error;
-mod genai;
-mod http;
 mod media;
 mod model;
-mod names;
-mod openai;
 mod options;
-mod retry;
+#[cfg(feature = "providers")]
+mod providers;
 mod scripted;
-mod sse;
-mod timeouts;
 mod tokens;
 
-pub use assemble::{ARGUMENTS_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX};
-pub use choice::{ChoiceError, IntoModel, KeySource, ModelChoice, known_window_tokens, provider_names};
-pub use error::{ModelError, ModelErrorKind};
-pub use model::{Delta, DeltaSink, Model, ModelCall, ModelReply, ModelRequest, NoDeltas};
-pub use names::{Names, WIRE_NAME_BYTES_MAX, wire_name};
+pub use error::{ModelChoiceError, ModelError, ModelErrorKind};
+pub use model::{Delta, DeltaSink, IntoModel, Model, ModelCall, ModelReply, ModelRequest, NoDeltas};
 pub use options::{ModelOptions, ReasoningEffort, ToolChoice};
-pub use retry::{Attempts, Next, RetryRule, retry_after};
+#[cfg(feature = "providers")]
+pub use providers::{
+    ARGUMENTS_BYTES_MAX, Attempts, CALLS_MAX, KeySource, LINE_BYTES_MAX, ModelChoice, Names, Next, REPLY_BYTES_MAX,
+    RetryRule, STREAM_BYTES_MAX, Timeouts, WIRE_NAME_BYTES_MAX, known_window_tokens, provider_names, retry_after,
+    wire_name,
+};
 pub use scripted::{ScriptedModel, ScriptedReply, SeenRequest};
-pub use sse::{LINE_BYTES_MAX, STREAM_BYTES_MAX};
-pub use timeouts::Timeouts;
 pub use tokens::{TokenCounter, estimate_tokens, message_tokens, tool_tokens};

@@ -1,7 +1,5 @@
 //! What kind of file a media type names.
 
-use holdpoint_core::Blob;
-
 /// Whether files of this type are text.
 pub(crate) fn is_text(media_type: &str) -> bool {
     let kind = media_type.split(';').next().unwrap_or_default().trim();
@@ -11,7 +9,8 @@ pub(crate) fn is_text(media_type: &str) -> bool {
 }
 
 /// The text of a file that is text.
-pub(crate) fn text_of(blob: &Blob) -> Option<&str> {
+#[cfg(feature = "providers")]
+pub(crate) fn text_of(blob: &holdpoint_core::Blob) -> Option<&str> {
     is_text(&blob.media_type).then(|| std::str::from_utf8(&blob.bytes).ok()).flatten()
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use holdpoint_codec::ToolDefinition;
 use holdpoint_core::{Message, ModelStop, ParallelToolCalls, ProviderState, Usage};
 
-use crate::error::ModelError;
+use crate::error::{ModelChoiceError, ModelError};
 use crate::options::{ModelOptions, NO_OPTIONS, ToolChoice};
 
 /// Something that continues a conversation.
@@ -48,6 +48,22 @@ impl Model for Arc<dyn Model> {
         deltas: &dyn DeltaSink,
     ) -> Result<Option<ModelReply>, ModelError> {
         (**self).reply(request, deltas).await
+    }
+}
+
+/// What an agent's model can be given as: a model, or `provider:model`.
+#[diagnostic::on_unimplemented(note = "naming a model as `provider:model` needs the feature `providers`")]
+pub trait IntoModel {
+    /// The model.
+    ///
+    /// # Errors
+    /// When it was named and cannot be had.
+    fn into_model(self) -> Result<Arc<dyn Model>, ModelChoiceError>;
+}
+
+impl<M: Model + 'static> IntoModel for M {
+    fn into_model(self) -> Result<Arc<dyn Model>, ModelChoiceError> {
+        Ok(Arc::new(self))
     }
 }
 

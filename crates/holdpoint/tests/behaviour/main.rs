@@ -16,16 +16,19 @@ mod declared_tools;
 mod entry_points;
 mod executors;
 mod grants;
+#[cfg(feature = "providers")]
 mod half_messages;
 mod history_rules;
 mod inbox;
 mod interrupted;
 mod keepers;
 mod lapsed_leases;
+#[cfg(feature = "providers")]
 mod models;
 mod payloads;
 mod properties;
 mod ready_made_hooks;
+#[cfg(feature = "providers")]
 mod real_llm;
 mod receipts;
 mod retrying;

@@ -25,13 +25,14 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::assemble::Assembly;
-use crate::choice::{ChoiceError, Opening};
+use crate::error::ModelChoiceError;
 use crate::error::ModelError;
 use crate::model::{DeltaSink, Model, ModelReply, ModelRequest};
-use crate::names::Names;
-use crate::retry::{RetryRule, Retrying};
-use crate::timeouts::{Late, Timeouts};
+use crate::providers::assemble::Assembly;
+use crate::providers::choice::Opening;
+use crate::providers::names::Names;
+use crate::providers::retry::{RetryRule, Retrying};
+use crate::providers::timeouts::{Late, Timeouts};
 
 /// Which service it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,15 +103,15 @@ impl fmt::Debug for GenaiModel {
 const NO_KEY: &str = "none";
 
 impl GenaiModel {
-    pub(crate) fn open(opening: Opening, service: Service) -> Result<Self, ChoiceError> {
-        let client = crate::http::client(&opening)?;
+    pub(crate) fn open(opening: Opening, service: Service) -> Result<Self, ModelChoiceError> {
+        let client = crate::providers::http::client(&opening)?;
         let key = opening.key.unwrap_or_else(|| SecretString::from(NO_KEY));
         if !key.expose_secret().bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(ChoiceError::UnusableKey);
+            return Err(ModelChoiceError::UnusableKey);
         }
         let client = Client::builder().with_reqwest(client).build();
         Ok(Self {
-            client: client.map_err(|_| ChoiceError::Client { reason: "genai refused it".to_owned() })?,
+            client: client.map_err(|_| ModelChoiceError::Client { reason: "genai refused it".to_owned() })?,
             service,
             family: service.family(&opening.model),
             provider: opening.provider.name,

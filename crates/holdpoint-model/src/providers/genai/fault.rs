@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::tap::Heard;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::http::is_lost;
-use crate::retry::retry_after;
-use crate::timeouts::{Late, Timeouts};
+use crate::providers::http::is_lost;
+use crate::providers::retry::retry_after;
+use crate::providers::timeouts::{Late, Timeouts};
 
 /// How much of the body of an error is looked at for the provider's word.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;

@@ -14,9 +14,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-use crate::assemble::REPLY_BYTES_MAX;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::timeouts::{Late, Timeouts};
+use crate::providers::assemble::REPLY_BYTES_MAX;
+use crate::providers::timeouts::{Late, Timeouts};
 
 /// What one line may have. Some providers send a whole reply in one.
 pub const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -295,7 +295,7 @@ pub(crate) fn broken(error: &reqwest::Error, began: bool) -> ModelError {
     if error.is_connect() || error.is_timeout() {
         return ModelError::of(ModelErrorKind::Connection, "no connection to the provider");
     }
-    if error.is_decode() && !began && !crate::http::is_lost(error) {
+    if error.is_decode() && !began && !crate::providers::http::is_lost(error) {
         return garbage("cannot be decoded");
     }
     if began {

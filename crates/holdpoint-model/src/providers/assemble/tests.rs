@@ -5,7 +5,7 @@ use holdpoint_core::{ModelStop, Usage};
 use super::{ARGUMENTS_BYTES_MAX, Assembly, CALLS_MAX, REPLY_BYTES_MAX};
 use crate::error::ModelErrorKind;
 use crate::model::{Delta, DeltaSink, NoDeltas};
-use crate::names::Names;
+use crate::providers::names::Names;
 
 #[derive(Default)]
 struct Seen(Mutex<Vec<String>>);

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::names::{Names, wire_name};
+use crate::providers::names::{Names, wire_name};
 
 const TAKEN: [&str; 5] = ["web_search", "googleSearch", "googleSearchRetrieval", "codeExecution", "urlContext"];
 

@@ -12,10 +12,10 @@ use super::history::Write;
 use super::parts::{
     Body, argument_text, block_text, data_url, file_name, json as write_json, only_text, plain, state_for,
 };
-use crate::choice::Provider;
 use crate::model::ModelRequest;
-use crate::names::{Names, wire_name};
 use crate::options::{ReasoningEffort, ToolChoice};
+use crate::providers::choice::Provider;
+use crate::providers::names::{Names, wire_name};
 
 /// The version of what is kept for the provider.
 pub(super) const STATE_VERSION: u32 = 1;

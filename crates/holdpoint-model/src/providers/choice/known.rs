@@ -1,6 +1,6 @@
 //! The providers that are known by name.
 
-use crate::genai::Service;
+use crate::providers::genai::Service;
 
 /// A provider.
 #[derive(Debug)]

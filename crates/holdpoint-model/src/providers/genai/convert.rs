@@ -16,8 +16,8 @@ use super::tap::Tap;
 use super::{Family, GenaiModel, content, words};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::ModelRequest;
-use crate::names::Names;
 use crate::options::{ModelOptions, ReasoningEffort, ToolChoice};
+use crate::providers::names::Names;
 
 /// What stands around arguments that are no object, where a provider takes nothing else.
 const UNUSABLE: &str = "invalid_arguments";

@@ -1,9 +1,10 @@
 //! The HTTP client of a provider.
 
-use crate::choice::{ChoiceError, Opening};
+use crate::error::ModelChoiceError;
+use crate::providers::choice::Opening;
 
 /// A client that follows no redirect, unpacks nothing, and gives up connecting in time.
-pub(crate) fn client(opening: &Opening) -> Result<reqwest::Client, ChoiceError> {
+pub(crate) fn client(opening: &Opening) -> Result<reqwest::Client, ModelChoiceError> {
     // Another part of the program may have chosen already; then that choice holds.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder()
@@ -15,7 +16,7 @@ pub(crate) fn client(opening: &Opening) -> Result<reqwest::Client, ChoiceError> 
         .no_deflate();
     // Certificates are read from the system only where they are needed: it takes time, and a container may have none.
     let builder = if opening.base_url.starts_with("http://") { builder.tls_certs_only([]) } else { builder };
-    builder.build().map_err(|error| ChoiceError::Client { reason: error.without_url().to_string() })
+    builder.build().map_err(|error| ModelChoiceError::Client { reason: error.without_url().to_string() })
 }
 
 /// Whether the connection itself failed, however the library wraps it, rather than what came over it.

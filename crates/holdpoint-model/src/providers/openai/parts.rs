@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::error::ModelError;
 use crate::media::text_of;
-use crate::sse::garbage;
+use crate::providers::sse::garbage;
 
 /// Appends a JSON value. What is written here has no maps with other keys than texts, so that nothing can fail.
 pub(super) fn json(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {

@@ -1,6 +1,6 @@
 //! Chooses a model by one text: `provider:model`.
 
-mod providers;
+mod known;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use secrecy::SecretString;
-use thiserror::Error;
 
-use crate::genai::GenaiModel;
-use crate::model::Model;
-use crate::openai::{OpenAi, Protocol};
-use crate::retry::RetryRule;
-use crate::timeouts::Timeouts;
+use crate::error::ModelChoiceError;
+use crate::model::{IntoModel, Model};
+use crate::providers::genai::GenaiModel;
+use crate::providers::openai::{OpenAi, Protocol};
+use crate::providers::retry::RetryRule;
+use crate::providers::timeouts::Timeouts;
 
-pub use providers::provider_names;
-pub(crate) use providers::{Api, Provider};
+pub use known::provider_names;
+pub(crate) use known::{Api, Provider};
 pub use windows::known_window_tokens;
 
 /// The largest file that a key is read from.
@@ -50,70 +50,20 @@ pub enum KeySource {
     Given(SecretString),
 }
 
-/// Why a model cannot be had.
-#[derive(Debug, Error)]
-pub enum ChoiceError {
-    /// No `:` in it, or nothing before or after.
-    #[error("`{text}` names no model\nhint: write `provider:model`, such as `openai:gpt-5-mini`")]
-    NotAChoice {
-        /// What was given.
-        text: String,
-    },
-    /// Nobody knows this provider.
-    #[error("there is no provider `{provider}`\nhint: the known ones are {}", known.join(", "))]
-    UnknownProvider {
-        /// What was given.
-        provider: String,
-        /// The known ones.
-        known: Vec<&'static str>,
-    },
-    /// The key is not there.
-    #[error("the provider `{provider}` needs an API key\nhint: set `{variable}`, or name another variable or a file")]
-    NoKey {
-        /// The provider.
-        provider: &'static str,
-        /// The variable that was looked for.
-        variable: String,
-    },
-    /// The file with the key cannot be used.
-    #[error("the key file `{}` cannot be used: {reason}", path.display())]
-    KeyFile {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// The key has characters that no header can have.
-    #[error("the API key has characters that cannot be sent")]
-    UnusableKey,
-    /// The address is not one.
-    #[error("`{url}` is not a base URL\nhint: it begins with `http://` or `https://`")]
-    BaseUrl {
-        /// What was given, without what may be a password.
-        url: String,
-    },
-    /// No client could be made.
-    #[error("no HTTP client could be made: {reason}")]
-    Client {
-        /// Why.
-        reason: String,
-    },
-}
-
 impl ModelChoice {
     /// Reads `provider:model`. Everything after the first `:` is the model's name.
     ///
     /// # Errors
     /// When it is not of this form, or the provider is not known.
-    pub fn parse(text: &str) -> Result<Self, ChoiceError> {
-        let not_a_choice = || ChoiceError::NotAChoice { text: text.to_owned() };
+    pub fn parse(text: &str) -> Result<Self, ModelChoiceError> {
+        let not_a_choice = || ModelChoiceError::NotAChoice { text: text.to_owned() };
         let (provider, model) = text.split_once(':').ok_or_else(not_a_choice)?;
         let (provider, model) = (provider.trim(), model.trim());
         if provider.is_empty() || model.is_empty() {
             return Err(not_a_choice());
         }
-        let known = providers::find(provider);
-        let unknown = || ChoiceError::UnknownProvider { provider: provider.to_owned(), known: provider_names() };
+        let known = known::find(provider);
+        let unknown = || ModelChoiceError::UnknownProvider { provider: provider.to_owned(), known: provider_names() };
         Ok(Self {
             provider: known.ok_or_else(unknown)?,
             model: model.into(),
@@ -165,7 +115,7 @@ impl ModelChoice {
     ///
     /// # Errors
     /// When the key is missing or the address is not one.
-    pub fn open(&self) -> Result<Arc<dyn Model>, ChoiceError> {
+    pub fn open(&self) -> Result<Arc<dyn Model>, ModelChoiceError> {
         let opening = self.opening()?;
         match self.provider.api {
             Api::Chat => Ok(Arc::new(OpenAi::open(opening, Protocol::Chat)?)),
@@ -174,7 +124,7 @@ impl ModelChoice {
         }
     }
 
-    fn opening(&self) -> Result<Opening, ChoiceError> {
+    fn opening(&self) -> Result<Opening, ModelChoiceError> {
         let own = self.base_url.is_none();
         let base_url = checked_url(self.base_url.as_deref().unwrap_or(self.provider.base_url))?;
         let known = if own { known_window_tokens(&self.model) } else { None };
@@ -191,11 +141,11 @@ impl ModelChoice {
     }
 
     /// The key, or none for a server of one's own that asks for none.
-    fn read_key(&self, own_address: bool) -> Result<Option<SecretString>, ChoiceError> {
+    fn read_key(&self, own_address: bool) -> Result<Option<SecretString>, ModelChoiceError> {
         let required = |variable: &str| {
             let key = from_env(variable);
             let provider = self.provider.name;
-            key.ok_or_else(|| ChoiceError::NoKey { provider, variable: variable.to_owned() }).map(Some)
+            key.ok_or_else(|| ModelChoiceError::NoKey { provider, variable: variable.to_owned() }).map(Some)
         };
         match (&self.key, self.provider.key_env) {
             (KeySource::Given(key), _) => Ok(Some(key.clone())),
@@ -236,8 +186,8 @@ fn from_env(variable: &str) -> Option<SecretString> {
     (!key.is_empty()).then(|| SecretString::from(key))
 }
 
-fn from_file(path: &Path) -> Result<SecretString, ChoiceError> {
-    let failed = |reason: String| ChoiceError::KeyFile { path: path.to_owned(), reason };
+fn from_file(path: &Path) -> Result<SecretString, ModelChoiceError> {
+    let failed = |reason: String| ModelChoiceError::KeyFile { path: path.to_owned(), reason };
     let length = std::fs::metadata(path).map_err(|error| failed(error.kind().to_string()))?.len();
     if length > KEY_FILE_BYTES_MAX {
         return Err(failed("it is too large for a key".to_owned()));
@@ -249,41 +199,26 @@ fn from_file(path: &Path) -> Result<SecretString, ChoiceError> {
     }
 }
 
-fn checked_url(text: &str) -> Result<Arc<str>, ChoiceError> {
+fn checked_url(text: &str) -> Result<Arc<str>, ModelChoiceError> {
     let parsed = url::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     // What stands before an `@` may be a password.
     let shown = || text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned();
-    let url = parsed.ok_or_else(|| ChoiceError::BaseUrl { url: shown() })?;
+    let url = parsed.ok_or_else(|| ModelChoiceError::BaseUrl { url: shown() })?;
     let has_user = !url.username().is_empty() || url.password().is_some();
     if has_user || url.query().is_some() || url.fragment().is_some() {
-        return Err(ChoiceError::BaseUrl { url: shown() });
+        return Err(ModelChoiceError::BaseUrl { url: shown() });
     }
     Ok(url.as_str().trim_end_matches('/').into())
 }
 
-/// What an agent's model can be given as: a model, or `provider:model`.
-pub trait IntoModel {
-    /// The model.
-    ///
-    /// # Errors
-    /// When it was named and cannot be had.
-    fn into_model(self) -> Result<Arc<dyn Model>, ChoiceError>;
-}
-
-impl<M: Model + 'static> IntoModel for M {
-    fn into_model(self) -> Result<Arc<dyn Model>, ChoiceError> {
-        Ok(Arc::new(self))
-    }
-}
-
 impl IntoModel for &str {
-    fn into_model(self) -> Result<Arc<dyn Model>, ChoiceError> {
+    fn into_model(self) -> Result<Arc<dyn Model>, ModelChoiceError> {
         ModelChoice::parse(self)?.open()
     }
 }
 
 impl IntoModel for ModelChoice {
-    fn into_model(self) -> Result<Arc<dyn Model>, ChoiceError> {
+    fn into_model(self) -> Result<Arc<dyn Model>, ModelChoiceError> {
         self.open()
     }
 }

@@ -12,7 +12,7 @@ use holdpoint_core::{Limits, Message, ModelStop, ProviderState, Usage};
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{Delta, DeltaSink, ModelCall, ModelReply};
-use crate::names::Names;
+use crate::providers::names::Names;
 
 /// What a whole reply may have: text, reasoning, names, arguments and state together.
 pub const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;

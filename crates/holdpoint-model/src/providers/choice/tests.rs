@@ -2,7 +2,7 @@ use std::io::Write;
 
 use secrecy::ExposeSecret;
 
-use super::{ChoiceError, KeySource, ModelChoice, known_window_tokens, provider_names};
+use super::{KeySource, ModelChoice, ModelChoiceError, known_window_tokens, provider_names};
 
 #[test]
 fn a_choice_names_provider_and_model() {
@@ -13,7 +13,7 @@ fn a_choice_names_provider_and_model() {
 #[test]
 fn what_names_no_model_is_refused() {
     for text in ["", "gpt-5", ":gpt-5", "openai:", " : "] {
-        assert!(matches!(ModelChoice::parse(text), Err(ChoiceError::NotAChoice { .. })), "{text}");
+        assert!(matches!(ModelChoice::parse(text), Err(ModelChoiceError::NotAChoice { .. })), "{text}");
     }
 }
 
@@ -55,7 +55,7 @@ fn an_empty_or_missing_key_file_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for path in [file.path().to_owned(), file.path().join("none")] {
         let choice = ModelChoice::parse("openai:gpt-5").unwrap().key(KeySource::File(path));
-        assert!(matches!(choice.opening(), Err(ChoiceError::KeyFile { .. })));
+        assert!(matches!(choice.opening(), Err(ModelChoiceError::KeyFile { .. })));
     }
 }
 
@@ -71,7 +71,7 @@ fn an_address_that_is_none_is_refused_without_its_password() {
         "mailto:me:canary@h",
     ] {
         let error = ModelChoice::parse("openai:gpt-5").unwrap().base_url(url).opening().unwrap_err();
-        assert!(matches!(error, ChoiceError::BaseUrl { .. }), "{url}");
+        assert!(matches!(error, ModelChoiceError::BaseUrl { .. }), "{url}");
         assert!(!error.to_string().contains("canary"), "{error}");
     }
 }

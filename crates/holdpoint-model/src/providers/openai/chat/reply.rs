@@ -8,11 +8,11 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::STATE_VERSION;
-use crate::assemble::Assembly;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::openai::parts::{json_text as text, other_stop, parse, usage};
-use crate::openai::send::{ErrorIn, error_of};
-use crate::sse::{DONE, Event, Events};
+use crate::providers::assemble::Assembly;
+use crate::providers::openai::parts::{json_text as text, other_stop, parse, usage};
+use crate::providers::openai::send::{ErrorIn, error_of};
+use crate::providers::sse::{DONE, Event, Events};
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
@@ -83,7 +83,7 @@ struct ContentPart<'a> {
 
 /// What is known of the reply beside what is assembled.
 #[derive(Default)]
-pub(in crate::openai) struct Reader {
+pub(in crate::providers::openai) struct Reader {
     /// The provider's own number of each call.
     indexes: Vec<Option<i64>>,
     reasoning_member: Option<&'static str>,
@@ -93,7 +93,7 @@ pub(in crate::openai) struct Reader {
 
 impl Reader {
     /// Reads until the end of the reply.
-    pub(in crate::openai) async fn read(
+    pub(in crate::providers::openai) async fn read(
         mut self,
         events: &mut Events,
         reply: &mut Assembly<'_>,

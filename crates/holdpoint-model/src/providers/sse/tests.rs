@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::{Clock, LINE_BYTES_MAX, Lines, data_of};
 use crate::error::ModelErrorKind;
-use crate::timeouts::Timeouts;
+use crate::providers::timeouts::Timeouts;
 
 fn lines(chunks: &[&[u8]]) -> Vec<String> {
     let mut lines = Lines::default();

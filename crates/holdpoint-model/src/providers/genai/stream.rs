@@ -16,9 +16,9 @@ use tracing::Dispatch;
 use super::state::State;
 use super::tap::Tap;
 use super::{Family, GenaiModel, fault, words};
-use crate::assemble::{Assembly, REPLY_BYTES_MAX};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::ModelReply;
+use crate::providers::assemble::{Assembly, REPLY_BYTES_MAX};
 
 /// What a stream may have on the wire, with all that stands around the pieces.
 const STREAM_BYTES_MAX: usize = 16 * REPLY_BYTES_MAX;
@@ -41,7 +41,9 @@ pub(super) async fn open(
 ) -> Result<ChatStreamResponse, ModelError> {
     let mut sending = pin!(sending);
     let sent = poll_fn(|cx| quietly(|| sending.as_mut().poll(cx))).await?;
-    sent.map_err(|error| fault::of(&error, &super::tap::Heard::default(), &crate::timeouts::Timeouts::default()))
+    sent.map_err(|error| {
+        fault::of(&error, &super::tap::Heard::default(), &crate::providers::timeouts::Timeouts::default())
+    })
 }
 
 /// Polls with no log and no panic.

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::state::State;
 use super::words;
-use crate::names::Names;
+use crate::providers::names::Names;
 
 fn leading() -> Vec<ContentPart> {
     vec![

@@ -21,11 +21,12 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::Protocol;
-use crate::choice::{ChoiceError, Opening};
+use crate::error::ModelChoiceError;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::http::client;
-use crate::retry::retry_after;
-use crate::sse::{Clock, Events, broken};
+use crate::providers::choice::Opening;
+use crate::providers::http::client;
+use crate::providers::retry::retry_after;
+use crate::providers::sse::{Clock, Events, broken};
 
 /// What is read of an error's body, to find its code.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -67,12 +68,12 @@ impl Config for Place {
 }
 
 impl Sender {
-    pub(super) fn open(opening: &Opening) -> Result<Self, ChoiceError> {
+    pub(super) fn open(opening: &Opening) -> Result<Self, ModelChoiceError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
         if let Some(key) = &opening.key {
             let bearer = HeaderValue::try_from(format!("Bearer {}", key.expose_secret()));
-            let mut bearer = bearer.map_err(|_| ChoiceError::UnusableKey)?;
+            let mut bearer = bearer.map_err(|_| ModelChoiceError::UnusableKey)?;
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
         }

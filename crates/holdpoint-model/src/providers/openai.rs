@@ -16,13 +16,14 @@ use holdpoint_codec::ToolDefinition;
 use self::history::Histories;
 use self::parts::Body;
 use self::send::Sender;
-use crate::assemble::Assembly;
-use crate::choice::{ChoiceError, Opening};
+use crate::error::ModelChoiceError;
 use crate::error::ModelError;
 use crate::model::{DeltaSink, Model, ModelReply, ModelRequest};
-use crate::names::Names;
-use crate::retry::Retrying;
-use crate::sse::Clock;
+use crate::providers::assemble::Assembly;
+use crate::providers::choice::Opening;
+use crate::providers::names::Names;
+use crate::providers::retry::Retrying;
+use crate::providers::sse::Clock;
 
 /// Which of its two protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ struct Offered {
 }
 
 impl OpenAi {
-    pub(crate) fn open(opening: Opening, protocol: Protocol) -> Result<Self, ChoiceError> {
+    pub(crate) fn open(opening: Opening, protocol: Protocol) -> Result<Self, ModelChoiceError> {
         let sender = Sender::open(&opening)?;
         Ok(Self { opening, protocol, sender, histories: Histories::default(), tools: Mutex::default() })
     }
