@@ -120,10 +120,6 @@ pub struct Settlement {
     pub latency_us: u64,
 }
 
-/// A settled call with its place in the order of completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SettledOrder(pub u32);
-
 impl Call {
     /// The canonical arguments, if they could be understood.
     pub fn canonical(&self) -> Option<&Arguments> {

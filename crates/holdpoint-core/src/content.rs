@@ -72,7 +72,7 @@ impl fmt::Debug for Blob {
 }
 
 /// The texts of some blocks, one after another, with a newline between.
-pub fn joined_text(blocks: &[Block]) -> String {
+pub(crate) fn joined_text(blocks: &[Block]) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
     texts.join("\n")
 }

@@ -135,33 +135,6 @@ impl Input {
             Input::Retried(_) => "retried",
         }
     }
-
-    /// Every name, in the order of the variants.
-    pub const NAMES: [&'static str; 23] = [
-        "started",
-        "imported",
-        "measured",
-        "replied",
-        "model_failed",
-        "authorized",
-        "tool_changed",
-        "began",
-        "deferred",
-        "returned",
-        "unfinished",
-        "hook_failed",
-        "answered",
-        "delivered",
-        "tasks_returned",
-        "task_lost",
-        "task_revoked",
-        "task_late",
-        "grant_revoked",
-        "elapsed",
-        "recovered",
-        "cancelled",
-        "retried",
-    ];
 }
 
 pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Event>, Rejection> {

@@ -35,10 +35,10 @@ mod task;
 mod texts;
 
 pub use arguments::{Arguments, JsonText};
-pub use call::{Asked, Call, CallRecord, CallState, Progress, SettledOrder, Settlement, ToolFacts};
+pub use call::{Asked, Call, CallRecord, CallState, Progress, Settlement, ToolFacts};
 pub use code::Code;
 pub use conductor::{Conductor, Step};
-pub use content::{Blob, Block, ResultKind, ToolResult, joined_text};
+pub use content::{Blob, Block, ResultKind, ToolResult};
 pub use decision::{Actor, Answer, Decision, FourEyes, Ground, Terms};
 pub use doubt::{Doubt, DoubtCause, Evidence, Given};
 pub use earlier::{EarlierCall, Edited};
@@ -56,7 +56,7 @@ pub use input::{
 pub use lease::{ClockReading, LeaseTerm};
 pub use message::{AssistantMessage, CallArguments, Message, MessageCall, ProviderState, Role, ToolMessage};
 pub use outcome::{Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
-pub use owed::{Effect, EffectId};
+pub use owed::Effect;
 pub use question::{Question, QuestionAnswer, QuestionDigest, QuestionFacts, QuestionKind, Stated};
 pub use rejection::Rejection;
 pub use run::{Phase, Run, Work};
@@ -66,5 +66,4 @@ pub use settings::{
 };
 pub use snapshot::Snapshot;
 pub use tally::Tally;
-pub use task::{AfterLoss, CallLease, LossCause, TASK_RETRY_DELAY_MS, TASK_RETRY_DELAY_MS_MAX, task_loss};
-pub use texts::{denied_text, expired_text, refused_text, revoked_text};
+pub use task::{AfterLoss, CallLease, LossCause, task_loss};

@@ -1,8 +1,6 @@
 //! What is outstanding, derived from the state alone.
 
-use crate::{
-    Attempt, CallIndex, CallState, FinalTools, PauseReason, Phase, Run, RunId, StopReason, Timestamp, Turn, Work,
-};
+use crate::{CallIndex, CallState, FinalTools, PauseReason, Phase, Run, StopReason, Timestamp, Work};
 
 /// Something that must be done outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,21 +37,6 @@ pub enum Effect {
     },
 }
 
-/// The stable name of an effect: a driver performs an id at most once per epoch.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum EffectId {
-    /// The model's call for a turn; a retry is another one.
-    CallModel(RunId, Turn, u32),
-    /// Policy's word on the calls of a turn.
-    Authorize(RunId, Turn),
-    /// One attempt of one call.
-    Execute(RunId, Turn, CallIndex, Attempt),
-    /// A timer.
-    SetTimer(RunId, Timestamp),
-    /// The end of a segment.
-    Stop(RunId, u64),
-}
-
 impl Run {
     /// Everything outstanding.
     pub fn owed(&self) -> Vec<Effect> {
@@ -68,22 +51,6 @@ impl Run {
             Phase::Failed(failure, _) => vec![Effect::Finish { stop: StopReason::Failed(*failure) }],
             Phase::Ended(stop) => vec![Effect::Finish { stop: stop.clone() }],
         }
-    }
-
-    /// The stable ids of what is outstanding.
-    pub fn owed_ids(&self) -> Vec<EffectId> {
-        let run = || self.id.clone();
-        let ids = self.owed().into_iter().flat_map(|effect| match effect {
-            Effect::CallModel { .. } => vec![EffectId::CallModel(run(), self.turn, self.model_calls)],
-            Effect::Authorize { .. } => vec![EffectId::Authorize(run(), self.turn)],
-            Effect::Execute { calls } => {
-                let attempt = |index: CallIndex| self.calls[index.as_usize()].attempts.next();
-                calls.into_iter().map(|i| EffectId::Execute(run(), self.turn, i, attempt(i))).collect()
-            }
-            Effect::SetTimer { at } => vec![EffectId::SetTimer(run(), at)],
-            Effect::Pause { .. } | Effect::Finish { .. } => vec![EffectId::Stop(run(), self.revision.0)],
-        });
-        ids.collect()
     }
 
     fn owed_calls(&self) -> Vec<Effect> {

@@ -22,9 +22,9 @@ pub struct CallLease {
 }
 
 /// The wait before a task is handed out for the second time. It doubles with each attempt.
-pub const TASK_RETRY_DELAY_MS: u64 = 1_000;
+const RETRY_DELAY_MS: u64 = 1_000;
 /// The longest wait before a task is handed out again.
-pub const TASK_RETRY_DELAY_MS_MAX: u64 = 60_000;
+const RETRY_DELAY_MS_MAX: u64 = 60_000;
 
 /// How a worker came to bring no result of a task that it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,5 +78,5 @@ pub fn task_loss(repeat: Repeat, attempts: Attempt, attempts_max: Attempt) -> Af
         return AfterLoss::Ask(LossCause::OutOfAttempts);
     }
     let doublings = attempts.0.saturating_sub(1).min(16);
-    AfterLoss::Retry { delay_ms: (TASK_RETRY_DELAY_MS << doublings).min(TASK_RETRY_DELAY_MS_MAX) }
+    AfterLoss::Retry { delay_ms: (RETRY_DELAY_MS << doublings).min(RETRY_DELAY_MS_MAX) }
 }

@@ -3,18 +3,18 @@
 use crate::DoubtCause;
 
 /// A policy said no.
-pub fn denied_text(reason: Option<&str>) -> String {
+pub(crate) fn denied_text(reason: Option<&str>) -> String {
     format!("Denied: {}. Do not repeat this call.", sentence(reason, "the policy does not allow it"))
 }
 
 /// A policy that had said yes said no when the call was about to run.
-pub fn revoked_text(reason: Option<&str>) -> String {
+pub(crate) fn revoked_text(reason: Option<&str>) -> String {
     let reason = sentence(reason, "the policy does not allow it any more");
     format!("Denied: {reason}. The permission was withdrawn before the call ran. Do not repeat this call.")
 }
 
 /// A person said no.
-pub fn refused_text(reason: Option<&str>) -> String {
+pub(crate) fn refused_text(reason: Option<&str>) -> String {
     format!("Refused by a person: {}.", sentence(reason, "no reason was given"))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn changed_reason() -> &'static str {
 }
 
 /// Nobody answered in time.
-pub fn expired_text() -> String {
+pub(crate) fn expired_text() -> String {
     "The request for approval expired before anyone answered it. The call was not executed.".to_owned()
 }
 

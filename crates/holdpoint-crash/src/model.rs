@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint::Message;
-use holdpoint_core::joined_text;
 use holdpoint_model::{DeltaSink, Model, ModelCall, ModelError, ModelReply, ModelRequest};
 
 use crate::ledger::Point;
@@ -30,7 +29,7 @@ impl Model for PlannedModel {
 
     async fn reply(&self, request: &ModelRequest<'_>, _: &dyn DeltaSink) -> Result<Option<ModelReply>, ModelError> {
         let said = request.messages.iter().find_map(|message| match &**message {
-            Message::User(blocks) => Some(joined_text(blocks)),
+            Message::User(_) => Some(message.text()),
             Message::System(_) | Message::Assistant(_) | Message::Tool(_) => None,
         });
         let plan = said.and_then(|text| Plan::parse(&text)).ok_or_else(|| ModelError::new("no plan"))?;

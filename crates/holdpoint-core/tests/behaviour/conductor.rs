@@ -1,8 +1,8 @@
 //! The driver's decisions: what is durable before what, and inputs that do not fit.
 
 use holdpoint_core::{
-    Authorized, Began, CallIndex, Cancelled, Conductor, Deferred, EffectId, HookFailed, Input, ModelFailed, Phase,
-    Rejection, Returned, Source, Step, Timestamp, ToolResult,
+    Authorized, Began, CallIndex, Cancelled, Conductor, Deferred, HookFailed, Input, ModelFailed, Phase, Rejection,
+    Returned, Source, Step, Timestamp, ToolResult,
 };
 
 use crate::support::{Stage, check, decision, settlement};
@@ -141,24 +141,6 @@ fn what_policy_has_not_decided_holds_the_turn() {
     assert_eq!(run.handle(began(0), NOW).unwrap_err(), Rejection::NotExpected { input: "began" });
     run.step(authorized(&[(1, "confirm")]), NOW).unwrap();
     assert!(matches!(run.phase(), Phase::Paused(_)));
-}
-
-#[test]
-fn effects_have_stable_names() {
-    let model = working("tokens 0").run().owed_ids();
-    assert!(matches!(model[..], [EffectId::CallModel(..)]));
-    let run = working("model asks: a, b").run().clone();
-    assert!(matches!(run.owed_ids()[..], [EffectId::Execute(..), EffectId::Execute(..)]));
-    assert_eq!(run.owed_ids(), run.owed_ids());
-    let asked = working("model asks: a(confirm within=5)").run().owed_ids();
-    assert!(matches!(asked[..], [EffectId::SetTimer(..), EffectId::Stop(..)]));
-}
-
-#[test]
-fn a_retried_model_call_has_another_name() {
-    let before = working("tokens 0").run().owed_ids();
-    let after = working("model fails\nretry").run().owed_ids();
-    assert_ne!(before, after);
 }
 
 #[test]

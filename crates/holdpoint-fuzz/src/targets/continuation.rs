@@ -70,7 +70,7 @@ fn check_import(loaded: Loaded, options: &LoadOptions<'_>) -> Result<(), String>
     let read = continuation::load(&written, options).map_err(|error| format!("cannot be read again: {error}"))?;
     expect(read.run_id == *run.id(), || "another run was read".to_owned())?;
     pending(&run);
-    run.owed_ids();
+    run.owed();
     run.records();
     for input in [
         Input::Recovered(holdpoint_core::Recovered::default()),
