@@ -34,12 +34,12 @@ impl Run {
             Event::CallExpired { call } => self.apply_expired(*call),
             Event::ToolStarted { call, attempt, at } => self.apply_tool_started(*call, *attempt, *at),
             Event::CallDeferred { call, attempt, deadline } => self.apply_deferred(*call, *attempt, *deadline),
-            Event::TaskTaken { call, attempt, worker, at, .. } => self.apply_taken(*call, *attempt, (worker, *at)),
+            Event::TaskTaken { call, attempt, worker, at, .. } => self.apply_taken(*call, *attempt, worker, *at),
             Event::ToolEnded { call, settlement } => self.apply_tool_ended(*call, settlement),
             Event::HookFailed { detail, .. } => self.stopping = Some(detail.clone()),
             Event::CallRequeued { call } => self.change(*call, |call| call.state = CallState::Ready),
             Event::CallDoubted { call, cause, asks, may_run } => {
-                self.apply_doubted(*call, texts::doubt_reason(*cause, *may_run), (*cause, asks.as_ref()));
+                self.apply_doubted(*call, *cause, texts::doubt_reason(*cause, *may_run), asks.as_ref());
             }
             Event::EvidenceGiven { call, attempt, worker, result, at } => {
                 let (worker, result) = (Arc::clone(worker), Arc::clone(result));
@@ -296,7 +296,7 @@ impl Run {
     }
 
     /// A lease is an intent: from here on the call is one that was started, by somebody else.
-    fn apply_taken(&mut self, call: CallIndex, attempt: Attempt, (worker, since): (&Arc<str>, Timestamp)) {
+    fn apply_taken(&mut self, call: CallIndex, attempt: Attempt, worker: &Arc<str>, since: Timestamp) {
         let Some(CallState::Deferred { attempt: first, .. }) = self.call(call).map(|call| &call.state) else { return };
         // Workers that had it before and lost it left no event. Whether this one ran a tool, its result says.
         self.tool_executions = self.tool_executions.saturating_add(attempt.0.saturating_sub(first.0));
@@ -336,12 +336,7 @@ impl Run {
         self.tool_executions += u32::from(self.is_taken(call));
     }
 
-    fn apply_doubted(
-        &mut self,
-        call: CallIndex,
-        reason: String,
-        (cause, asks): (DoubtCause, Option<&Arc<ToolResult>>),
-    ) {
+    fn apply_doubted(&mut self, call: CallIndex, cause: DoubtCause, reason: String, asks: Option<&Arc<ToolResult>>) {
         self.count_lost(call);
         self.change(call, |call| {
             let CallState::Running { attempt, started_at, worker } = &call.state else { return };

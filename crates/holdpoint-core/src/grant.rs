@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::{Actor, Arguments, Call, Digest, GrantId, Run, RunId, Terms, Timestamp, ToolFacts, ToolName};
+use crate::{Actor, Arguments, Call, Digest, GrantId, Run, RunId, Terms, Timestamp, ToolName};
 
 /// What a person wants to be taken as said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,38 +82,19 @@ impl Remember {
         reaches && self.until.is_none_or(|until| until > now)
     }
 
-    pub(crate) fn grant(
-        &self,
-        run: &Run,
-        (facts, digest): (&ToolFacts, Digest),
-        (actor, before, at): (&Actor, u32, Timestamp),
-    ) -> Grant {
-        let scope = match (self.reach, &run.session) {
+    /// Where the grant holds.
+    pub(crate) fn scope(&self, run: &Run) -> GrantScope {
+        match (self.reach, &run.session) {
             (Reach::Tenant, _) => GrantScope::Tenant,
             (Reach::Session, Some(session)) => GrantScope::Session(Arc::clone(session)),
             (Reach::Run, _) | (Reach::Session, None) => GrantScope::Run(run.id.clone()),
-        };
-        Grant {
-            id: GrantId::of(&run.id, before.saturating_add(1)),
-            agent: run.agent.clone(),
-            tool: facts.name.clone(),
-            definition: facts.definition.clone(),
-            digest: match self.covers {
-                Covers::TheseArguments => Some(digest),
-                Covers::AnyArguments => None,
-            },
-            scope,
-            until: self.until,
-            actor: actor.clone(),
-            tenant: run.actor.tenant.clone(),
-            at,
         }
     }
 }
 
 impl Grant {
     /// Whether it stands in for its giver's answer to a question on these terms about this call.
-    pub fn answers(&self, run: &Run, call: &Call, (terms, now): (&Terms, Timestamp)) -> bool {
+    pub fn answers(&self, run: &Run, call: &Call, terms: &Terms, now: Timestamp) -> bool {
         let Some(facts) = &call.tool else { return false };
         let reaches = match &self.scope {
             GrantScope::Run(id) => *id == run.id,

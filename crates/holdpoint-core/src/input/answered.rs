@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::{Missing, Target};
 use crate::{
-    Actor, Answer, Asked, Attributes, Call, CallAnswered, CallId, CallIndex, CallState, Code, Decision, Digest,
-    DoubtCause, Event, Grant, Limits, Outcome, PauseReason, Question, QuestionKind, Rejection, Remember, Run, Source,
-    Stated, Terms, Timestamp,
+    Actor, Answer, Asked, Attributes, Call, CallAnswered, CallId, CallIndex, CallState, Code, Covers, Decision, Digest,
+    DoubtCause, Event, Grant, GrantId, Limits, Outcome, PauseReason, Question, QuestionKind, Rejection, Remember, Run,
+    Source, Stated, Terms, Timestamp,
 };
 
 /// A person's answers.
@@ -54,8 +54,8 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
     run.expect_target(&answered.target, answered.missing, brought)?;
     let by_id = run.calls_by_id();
     let expired = run.expired(now);
-    let mut fresh: HashMap<CallIndex, GivenAnswer> = HashMap::new();
-    let mut order = Vec::new();
+    let mut fresh: Vec<(Asking<'_>, GivenAnswer)> = Vec::new();
+    let mut places: HashMap<CallIndex, usize> = HashMap::new();
     let mut mentioned = expired.clone();
     for (id, given) in answered.answers {
         let reject = |code| Rejection::Call { call: id.clone(), code };
@@ -66,13 +66,13 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
         mentioned.push(index);
         let asking = Asking { run, index, call, actor: &answered.actor, now };
         let verdict = asking.judge(&given).map_err(reject)?;
-        match (fresh.get(&index), verdict) {
+        match (places.get(&index).map(|place| &fresh[*place].1), verdict) {
             (Some(before), _) if says_the_same(&before.answer, &given.answer) => {}
             (Some(_), _) => return Err(reject(Code::ConflictingDecision)),
             (None, Verdict::Known) => {}
             (None, Verdict::New) => {
-                fresh.insert(index, given);
-                order.push(index);
+                places.insert(index, fresh.len());
+                fresh.push((asking, given));
             }
         }
     }
@@ -88,16 +88,15 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
     events.extend(run.context_changed(answered.context));
     events.extend(expired.into_iter().map(|call| Event::CallExpired { call }));
     let mut grants = run.grants;
-    for index in order {
-        let Some(given) = fresh.remove(&index) else { continue };
-        let grant = run.granted(index, (&given, &answered.actor), (grants, now));
+    for (asking, given) in fresh {
+        let (call, next) = (asking.index, grants.saturating_add(1));
+        let grant = asking.granted(&given, next);
         let GivenAnswer { answer, digest, decision, reason, .. } = given;
         let (actor, at) = (answered.actor.clone(), now);
-        let said = CallAnswered { call: index, actor, answer, digest, decision, reason, at };
-        events.push(Event::CallAnswered(Box::new(said)));
+        events.push(Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest, decision, reason, at })));
         if let Some(grant) = grant {
-            grants = grants.saturating_add(1);
-            events.push(Event::GrantGiven { call: index, grant });
+            grants = next;
+            events.push(Event::GrantGiven { call, grant });
         }
     }
     Ok(events)
@@ -220,6 +219,41 @@ impl Asking<'_> {
             Some(_) | None => Ok(Verdict::Known),
         }
     }
+
+    /// The grant that an approval gives. Nothing if the approval does not count.
+    fn granted(&self, given: &GivenAnswer, number: u32) -> Option<Arc<Grant>> {
+        let (run, call) = (self.run, self.call);
+        let remember = given.remember.as_ref()?;
+        let (arguments, counts) = match (&given.answer, &given.decision) {
+            (Answer::ApproveEdited(edited), Some(Decision::Allow(_))) => (edited, true),
+            (Answer::ApproveEdited(edited), Some(Decision::Confirm(_, terms))) => {
+                (edited, terms.asks_the_same(&call.terms))
+            }
+            (Answer::Approve, Some(Decision::Confirm(_, terms))) => {
+                (call.canonical()?, !terms.stricter_than(&call.question()?.terms))
+            }
+            (Answer::Approve, Some(Decision::Allow(_)) | None) => (call.canonical()?, true),
+            (Answer::ApproveEdited(_), Some(Decision::Deny(_)) | None) => return None,
+            (Answer::Approve, Some(Decision::Deny(_))) => return None,
+            (Answer::Refuse { .. } | Answer::Supply(_) | Answer::Happened(_), _) => return None,
+        };
+        let tool = call.tool.as_ref().filter(|_| counts)?;
+        Some(Arc::new(Grant {
+            id: GrantId::of(&run.id, number),
+            agent: run.agent.clone(),
+            tool: tool.name.clone(),
+            definition: tool.definition.clone(),
+            digest: match remember.covers {
+                Covers::TheseArguments => Some(arguments.digest()),
+                Covers::AnyArguments => None,
+            },
+            scope: remember.scope(run),
+            until: remember.until,
+            actor: self.actor.clone(),
+            tenant: run.actor.tenant.clone(),
+            at: self.now,
+        }))
+    }
 }
 
 /// Whether this can be said to such a question.
@@ -252,32 +286,6 @@ fn says_the_same(one: &Answer, other: &Answer) -> bool {
 }
 
 impl Run {
-    /// What an approval says about calls that are yet to come. Nothing, if it does not count.
-    fn granted(
-        &self,
-        index: CallIndex,
-        (given, actor): (&GivenAnswer, &Actor),
-        (before, now): (u32, Timestamp),
-    ) -> Option<Arc<Grant>> {
-        let remember = given.remember.as_ref()?;
-        let call = self.call(index)?;
-        let (arguments, counts) = match (&given.answer, &given.decision) {
-            (Answer::ApproveEdited(edited), Some(Decision::Allow(_))) => (edited, true),
-            (Answer::ApproveEdited(edited), Some(Decision::Confirm(_, terms))) => {
-                (edited, terms.asks_the_same(&call.terms))
-            }
-            (Answer::Approve, Some(Decision::Confirm(_, terms))) => {
-                (call.canonical()?, !terms.stricter_than(&call.question()?.terms))
-            }
-            (Answer::Approve, Some(Decision::Allow(_)) | None) => (call.canonical()?, true),
-            (Answer::ApproveEdited(_), Some(Decision::Deny(_)) | None) => return None,
-            (Answer::Approve, Some(Decision::Deny(_))) => return None,
-            (Answer::Refuse { .. } | Answer::Supply(_) | Answer::Happened(_), _) => return None,
-        };
-        let facts = call.tool.as_ref()?;
-        counts.then(|| Arc::new(remember.grant(self, (facts, arguments.digest()), (actor, before, now))))
-    }
-
     /// `mentioned` is sorted.
     fn expect_all_answers(&self, mentioned: &[CallIndex]) -> Result<(), Rejection> {
         let calls = self.calls.iter().enumerate().map(|(index, call)| (CallIndex::from_usize(index), call));

@@ -36,7 +36,7 @@ pub(super) fn decide(run: &Run, authorized: Authorized, now: Timestamp) -> Resul
         if !seen.insert(index) {
             return Err(not_expected);
         }
-        let used = run.standing(index, (call, &decision), (&grants, now));
+        let used = run.standing(index, call, &decision, &grants, now);
         let shadow = shadows.iter().find(|(of, _)| *of == index).map(|(_, shadow)| Box::new(shadow.clone()));
         events.push(Event::CallDecided { call: index, stage: Stage::Policy, decision, shadow, at: now });
         events.extend(used);
@@ -49,15 +49,17 @@ impl Run {
     fn standing(
         &self,
         index: CallIndex,
-        (call, decision): (&Call, &Decision),
-        (grants, now): (&[Arc<Grant>], Timestamp),
+        call: &Call,
+        decision: &Decision,
+        grants: &[Arc<Grant>],
+        now: Timestamp,
     ) -> Vec<Event> {
         let terms = match decision {
             Decision::Confirm(_, terms) => terms,
             Decision::Allow(_) | Decision::Deny(_) => return Vec::new(),
         };
         let mut used: Vec<&Arc<Grant>> = Vec::new();
-        for grant in grants.iter().filter(|grant| grant.answers(self, call, (terms, now))) {
+        for grant in grants.iter().filter(|grant| grant.answers(self, call, terms, now)) {
             if used.len() >= terms.quorum.max(1) as usize {
                 break;
             }

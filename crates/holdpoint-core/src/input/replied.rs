@@ -109,7 +109,7 @@ pub(super) fn decide(run: &Run, replied: Replied) -> Result<Vec<Event>, Rejectio
     let ignored = dropped
         .iter()
         .zip(shown[reply.calls.len()..].iter().zip(reply.calls.len()..))
-        .map(|(call, (id, position))| ignored_record(run, call, (id, position)))
+        .map(|(call, (id, position))| ignored_record(run, call, id, position))
         .collect();
     let message = AssistantMessage {
         text: reply.text,
@@ -154,7 +154,7 @@ fn opening(call: ProposedCall) -> CallOpening {
     CallOpening { tool: call.tool, settled }
 }
 
-fn ignored_record(run: &Run, call: &ProposedCall, (id, position): (&CallId, usize)) -> CallRecord {
+fn ignored_record(run: &Run, call: &ProposedCall, id: &CallId, position: usize) -> CallRecord {
     CallRecord {
         turn: run.turn,
         index: CallIndex::from_usize(position),

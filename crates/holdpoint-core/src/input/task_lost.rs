@@ -14,7 +14,7 @@ pub struct TaskLost {
 pub(super) fn decide(run: &Run, lost: TaskLost, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     let TaskLost { lease, cause } = lost;
     let call = lease.call;
-    let resumed = run.expect_task((lease.turn, call, lease.attempt))?;
+    let resumed = run.expect_task(lease.turn, call, lease.attempt)?;
     // Doing it again would be allowed and is too late: there is nothing to ask.
     let too_late = run.call(call).is_some_and(|call| may_repeat(call) && is_overdue(call, now));
     let outcome = if too_late {

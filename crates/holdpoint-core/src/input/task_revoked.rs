@@ -13,7 +13,7 @@ pub struct TaskRevoked {
 
 pub(super) fn decide(run: &Run, task: TaskRevoked, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     let CallLease { turn, call, attempt, .. } = task.lease;
-    let resumed = run.expect_task((turn, call, attempt))?;
+    let resumed = run.expect_task(turn, call, attempt)?;
     let held = run.held_by_policy(call, Some(task.decision), now);
     Ok(vec![resumed, held.ok_or(Rejection::NotExpected { input: "task_revoked" })?])
 }

@@ -76,8 +76,7 @@ impl Run {
     }
 
     /// The pause that a task of this call belongs to.
-    pub(super) fn expect_task(&self, key: (Turn, CallIndex, Attempt)) -> Result<Event, Rejection> {
-        let (turn, call, attempt) = key;
+    pub(super) fn expect_task(&self, turn: Turn, call: CallIndex, attempt: Attempt) -> Result<Event, Rejection> {
         match self.phase {
             Phase::Ended(StopReason::Cancelled) => Err(Rejection::RunCancelled),
             Phase::Paused(reason) if self.has_task(turn, call, attempt) => {

@@ -35,7 +35,7 @@ pub(super) fn decide(run: &Run, changed: ToolChanged, now: Timestamp) -> Result<
     let mut events = Vec::new();
     match changed.task {
         None => run.expect_executable(changed.call, "tool_changed")?,
-        Some((turn, attempt)) => events.push(run.expect_task((turn, changed.call, attempt))?),
+        Some((turn, attempt)) => events.push(run.expect_task(turn, changed.call, attempt)?),
     }
     let call = run.call(changed.call).ok_or(not_expected.clone())?;
     if call.tool.as_ref() == Some(&changed.tool) {

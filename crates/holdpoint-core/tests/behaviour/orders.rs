@@ -20,18 +20,24 @@ use crate::support::{Stage, new_run, plans, settlement};
 use moves::{Move, moves, sharp_moves};
 use rules::{Book, Standing, Verdict};
 
-/// Small runs: whether siblings are held, and the calls of their first turn.
-const SCENES: [(Siblings, &str); 10] = [
-    (Siblings::Hold, "a(confirm)"),
-    (Siblings::Hold, "a(confirm quorum=2)"),
-    (Siblings::Hold, "a(confirm by=finance quorum=2 within=100)"),
-    (Siblings::Hold, "a(confirm four_eyes within=100)"),
-    (Siblings::Hold, "a(confirm four_eyes by=finance quorum=2)"),
-    (Siblings::Hold, "a(confirm within=100), b"),
-    (Siblings::Run, "a(confirm within=100), b"),
-    (Siblings::Hold, "a(confirm quorum=2), b(confirm by=finance)"),
-    (Siblings::Run, "a(confirm by=finance), b(confirm four_eyes within=100), c(deny)"),
-    (Siblings::Hold, "a(confirm), b(confirm quorum=2), c(confirm by=finance within=100)"),
+/// A small run: whether a question holds its siblings, and the calls of the first turn.
+#[derive(Clone, Copy)]
+struct Scene {
+    siblings: Siblings,
+    calls: &'static str,
+}
+
+const SCENES: [Scene; 10] = [
+    Scene { siblings: Siblings::Hold, calls: "a(confirm)" },
+    Scene { siblings: Siblings::Hold, calls: "a(confirm quorum=2)" },
+    Scene { siblings: Siblings::Hold, calls: "a(confirm by=finance quorum=2 within=100)" },
+    Scene { siblings: Siblings::Hold, calls: "a(confirm four_eyes within=100)" },
+    Scene { siblings: Siblings::Hold, calls: "a(confirm four_eyes by=finance quorum=2)" },
+    Scene { siblings: Siblings::Hold, calls: "a(confirm within=100), b" },
+    Scene { siblings: Siblings::Run, calls: "a(confirm within=100), b" },
+    Scene { siblings: Siblings::Hold, calls: "a(confirm quorum=2), b(confirm by=finance)" },
+    Scene { siblings: Siblings::Run, calls: "a(confirm by=finance), b(confirm four_eyes within=100), c(deny)" },
+    Scene { siblings: Siblings::Hold, calls: "a(confirm), b(confirm quorum=2), c(confirm by=finance within=100)" },
 ];
 
 /// How many of the scenes are small enough for every three moves.
@@ -50,13 +56,13 @@ struct Play {
 
 impl Play {
     /// The run at its first pause.
-    fn open(scene: (Siblings, &str)) -> Self {
+    fn open(scene: Scene) -> Self {
         Self::open_on(Run::step, scene)
     }
 
     /// The same on a machine of its own.
-    fn open_on(machine: Machine, (siblings, calls): (Siblings, &str)) -> Self {
-        let plans = plans(calls);
+    fn open_on(machine: Machine, scene: Scene) -> Self {
+        let plans = plans(scene.calls);
         let mut play = Self {
             run: new_run("r"),
             watch: Watch::of(machine),
@@ -66,7 +72,7 @@ impl Play {
         };
         let mut stage = Stage::new();
         stage.given("requester zoe");
-        stage.settings.siblings = siblings;
+        stage.settings.siblings = scene.siblings;
         play.must(stage.started());
         let calls = plans.iter().map(|plan| plan.call.clone()).collect();
         let reply = Reply {

@@ -139,7 +139,7 @@ impl Move {
             To::Foreign => Target::Continuation(pause("another", 1)),
         };
         let answers =
-            said.answers.iter().map(|(id, say, shown)| (id.as_ref().into(), given((run, first), (id, *say, *shown))));
+            said.answers.iter().map(|(id, say, shown)| (id.as_ref().into(), given(run, first, id, *say, *shown)));
         Input::Answered(Box::new(Answered {
             target,
             actor: person(said.who),
@@ -159,7 +159,7 @@ fn pause(run: &str, number: u32) -> ContinuationId {
     ContinuationId { run: RunId::new(run), pause: PauseNumber(number) }
 }
 
-fn given((run, first): (&Run, &[Option<Digest>]), (id, say, shown): (&str, Say, Shown)) -> GivenAnswer {
+fn given(run: &Run, first: &[Option<Digest>], id: &str, say: Say, shown: Shown) -> GivenAnswer {
     let place = run.calls().iter().position(|call| call.id.as_str() == id);
     let call = place.map(|place| &run.calls()[place]);
     let same = call.map(|call| call.terms.clone()).unwrap_or_default();
@@ -186,7 +186,7 @@ fn given((run, first): (&Run, &[Option<Digest>]), (id, say, shown): (&str, Say, 
     GivenAnswer { decision: policy, remember, ..GivenAnswer::new(answer, shown) }
 }
 
-fn one(who: &'static str, to: To, (id, say, shown): (&str, Say, Shown)) -> Move {
+fn one(who: &'static str, to: To, id: &str, say: Say, shown: Shown) -> Move {
     said(who, to, vec![(id.into(), say, shown)])
 }
 
@@ -219,7 +219,7 @@ pub(super) fn moves(run: &Run) -> Vec<Move> {
             all.extend(about(who, id));
         }
         for id in ids.iter().filter(|id| !asked.contains(id)).chain(&["ghost"]) {
-            all.push(one(who, To::Batch, (id, Say::Approve, Shown::Untold)));
+            all.push(one(who, To::Batch, id, Say::Approve, Shown::Untold));
         }
         let everything = |say| asked.iter().map(|id| (Arc::from(*id), say, Shown::Current)).collect::<Vec<_>>();
         all.push(whole(said(who, To::First, everything(Say::Approve))));
@@ -227,19 +227,18 @@ pub(super) fn moves(run: &Run) -> Vec<Move> {
         all.push(said(who, To::Current, everything(Say::Refuse)));
     }
     let first = asked[0];
-    let approve = (first, Say::Approve, Shown::First);
     for to in [To::Foreign, To::LaterBatch, To::Pause(0), To::Pause(2), To::Pause(9)] {
-        all.push(one(PEOPLE[0], to, approve));
+        all.push(one(PEOPLE[0], to, first, Say::Approve, Shown::First));
     }
     for policy in [Policy::Allows, Policy::Denies, Policy::AsksOthers] {
-        all.push(one(PEOPLE[0], To::Batch, (first, Say::Edit(policy), Shown::Current)));
+        all.push(one(PEOPLE[0], To::Batch, first, Say::Edit(policy), Shown::Current));
     }
     let twice = |one, other| vec![(first.into(), one, Shown::Current), (first.into(), other, Shown::Current)];
     all.push(said(PEOPLE[1], To::Batch, twice(Say::Approve, Say::Refuse)));
     all.push(said(PEOPLE[1], To::Batch, twice(Say::Refuse, Say::Refuse)));
-    all.push(one(PEOPLE[0], To::Batch, (first, Say::Approve, Shown::Current)));
-    all.push(one(PEOPLE[0], To::Batch, (first, Say::Refuse, Shown::Wrong)));
-    all.push(one(PEOPLE[0], To::Batch, (first, Say::Happened, Shown::Untold)));
+    all.push(one(PEOPLE[0], To::Batch, first, Say::Approve, Shown::Current));
+    all.push(one(PEOPLE[0], To::Batch, first, Say::Refuse, Shown::Wrong));
+    all.push(one(PEOPLE[0], To::Batch, first, Say::Happened, Shown::Untold));
     if let Some(second) = asked.get(1) {
         let mixed = vec![(first.into(), Say::Approve, Shown::First), ((*second).into(), Say::Refuse, Shown::Untold)];
         all.push(said(PEOPLE[0], To::Batch, mixed.clone()));
@@ -250,7 +249,7 @@ pub(super) fn moves(run: &Run) -> Vec<Move> {
 
 /// What one person could say about one question.
 fn about(who: &'static str, id: &str) -> Vec<Move> {
-    let by_batch = |say, shown| one(who, To::Batch, (id, say, shown));
+    let by_batch = |say, shown| one(who, To::Batch, id, say, shown);
     vec![
         by_batch(Say::Approve, Shown::First),
         by_batch(Say::Approve, Shown::Wrong),
@@ -258,11 +257,11 @@ fn about(who: &'static str, id: &str) -> Vec<Move> {
         by_batch(Say::Refuse, Shown::Untold),
         by_batch(Say::Edit(Policy::AsksTheSame), Shown::Current),
         by_batch(Say::Supply, Shown::Current),
-        one(who, To::First, (id, Say::Approve, Shown::First)),
-        one(who, To::First, (id, Say::Approve, Shown::Untold)),
-        whole(one(who, To::First, (id, Say::Refuse, Shown::Untold))),
+        one(who, To::First, id, Say::Approve, Shown::First),
+        one(who, To::First, id, Say::Approve, Shown::Untold),
+        whole(one(who, To::First, id, Say::Refuse, Shown::Untold)),
         late(by_batch(Say::Approve, Shown::First)),
-        late(one(who, To::First, (id, Say::Refuse, Shown::Untold))),
+        late(one(who, To::First, id, Say::Refuse, Shown::Untold)),
     ]
 }
 
@@ -271,12 +270,12 @@ pub(super) fn sharp_moves(run: &Run) -> Vec<Move> {
     let id = run.calls()[0].id.as_str();
     let mut all = vec![Move::Timer, Move::Cancel];
     for who in PEOPLE {
-        all.push(one(who, To::Batch, (id, Say::Approve, Shown::First)));
-        all.push(one(who, To::Current, (id, Say::Refuse, Shown::Untold)));
-        all.push(one(who, To::Batch, (id, Say::Edit(Policy::AsksTheSame), Shown::Current)));
-        all.push(late(one(who, To::First, (id, Say::Approve, Shown::First))));
+        all.push(one(who, To::Batch, id, Say::Approve, Shown::First));
+        all.push(one(who, To::Current, id, Say::Refuse, Shown::Untold));
+        all.push(one(who, To::Batch, id, Say::Edit(Policy::AsksTheSame), Shown::Current));
+        all.push(late(one(who, To::First, id, Say::Approve, Shown::First)));
     }
-    all.push(one(PEOPLE[0], To::Batch, (id, Say::Approve, Shown::Current)));
-    all.push(one(PEOPLE[1], To::Batch, (id, Say::Supply, Shown::Current)));
+    all.push(one(PEOPLE[0], To::Batch, id, Say::Approve, Shown::Current));
+    all.push(one(PEOPLE[1], To::Batch, id, Say::Supply, Shown::Current));
     all
 }

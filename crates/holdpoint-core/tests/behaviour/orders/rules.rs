@@ -63,7 +63,7 @@ impl Book {
         });
         let terms: Vec<Option<Terms>> = asked.collect();
         let standing = |terms: &Option<Terms>| match terms {
-            Some(terms) => question(terms, Timestamp(0), (SHOWN, 1)),
+            Some(terms) => question(terms, Timestamp(0), SHOWN, 1),
             None => Standing::Unasked,
         };
         Self {
@@ -176,7 +176,7 @@ impl Book {
                 }
                 return Err(Code::ConflictingDecision);
             }
-            if self.judge(place, said.who, (*say, *shown))? {
+            if self.judge(place, said.who, *say, *shown)? {
                 fresh.push((place, *say));
             }
         }
@@ -190,7 +190,7 @@ impl Book {
         }
         self.expire(&overdue);
         for (place, say) in fresh {
-            self.take(place, (name_of(said.who), say), now);
+            self.take(place, name_of(said.who), say, now);
         }
         Ok(true)
     }
@@ -203,7 +203,7 @@ impl Book {
     }
 
     /// Whether it is new.
-    fn judge(&self, place: usize, who: &'static str, (say, shown): (Say, Shown)) -> Result<bool, Code> {
+    fn judge(&self, place: usize, who: &'static str, say: Say, shown: Shown) -> Result<bool, Code> {
         match &self.standings[place] {
             Standing::Unasked => Err(Code::UnknownToolCall),
             Standing::Open { terms, text, by, number, .. } => {
@@ -251,7 +251,7 @@ impl Book {
     }
 
     /// What an answer that is new does.
-    fn take(&mut self, place: usize, (who, say): (&'static str, Say), now: Timestamp) {
+    fn take(&mut self, place: usize, who: &'static str, say: Say, now: Timestamp) {
         let Standing::Open { terms, text, by, number, .. } = &mut self.standings[place] else { return };
         let answered = *number;
         match say {
@@ -279,7 +279,7 @@ impl Book {
                     Policy::AsksOthers => {
                         let terms = Terms { approvers: ["board".into()].into(), ..Terms::default() };
                         let number = *number + 1;
-                        self.standings[place] = question(&terms, now, (EDITED, number));
+                        self.standings[place] = question(&terms, now, EDITED, number);
                         self.terms[place] = Some(terms);
                         return;
                     }
@@ -305,7 +305,7 @@ fn known(shown: Shown, answered: u32) -> Result<bool, Code> {
     }
 }
 
-fn question(terms: &Terms, now: Timestamp, (text, number): (&'static str, u32)) -> Standing {
+fn question(terms: &Terms, now: Timestamp, text: &'static str, number: u32) -> Standing {
     let deadline = terms.expires_in_ms.map(|ms| now.plus_ms(ms));
     Standing::Open { terms: terms.clone(), deadline, text, by: Vec::new(), number }
 }

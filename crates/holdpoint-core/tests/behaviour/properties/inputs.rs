@@ -232,7 +232,7 @@ fn executed(run: &Run, call: CallIndex, dice: &mut Dice) -> Input {
         (1, _) => Input::Deferred(Deferred { call, recheck }),
         (2, _) => returned(None, result(dice)),
         (3, _) => returned(Some(Attempt(attempts.0.wrapping_sub(1))), result(dice)),
-        (5, false) => workers::changed((run, call), None, dice),
+        (5, false) => workers::changed(run, call, None, dice),
         (4, true) => Input::Recovered(holdpoint_core::Recovered::default()),
         (_, true) => returned(Some(attempts), result(dice)),
         (4, false) => Input::Deferred(Deferred { call, recheck }),

@@ -163,7 +163,7 @@ impl Watch {
             Event::GrantGiven { grant, .. } => self.given.push(Arc::clone(grant)),
             Event::GrantRevoked { grant, .. } => drop(self.revoked.insert(grant.clone())),
             Event::GrantUsed { call, grant, actor, at } => {
-                self.judge_grant(*call, (grant, actor), *at);
+                self.judge_grant(*call, grant, actor, *at);
                 self.approved.extend(digest(*call).map(|digest| ((turn, *call), actor.id.clone(), digest)));
             }
             Event::ToolChanged { call, .. } => {
@@ -216,7 +216,7 @@ impl Watch {
     }
 
     /// A grant counts only for what its giver said, and only where they could answer.
-    fn judge_grant(&self, index: CallIndex, (id, actor): (&GrantId, &Actor), at: Timestamp) {
+    fn judge_grant(&self, index: CallIndex, id: &GrantId, actor: &Actor, at: Timestamp) {
         let grant = self.given.iter().find(|grant| grant.id == *id).expect("I4: it was given");
         assert!(!self.revoked.contains(id), "I4: it was taken back");
         assert!(grant.until.is_none_or(|until| at < until), "I4: it is over");

@@ -23,7 +23,7 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
     let worker: Arc<str> = dice.one_of(&["w1", "w2"]).into();
     let (since, fence) = (Timestamp(0), Fence(1));
     match dice.throw(9) {
-        8 => changed((run, call), Some((turn, attempt)), dice),
+        8 => changed(run, call, Some((turn, attempt)), dice),
         0 => Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result: Arc::new(result(dice)) })),
         1 if run.call(call).is_some_and(Call::is_uncertain) => {
             Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result: Arc::new(result(dice)) }))
@@ -49,7 +49,7 @@ pub(super) fn any(run: &Run, dice: &mut Dice) -> Input {
 }
 
 /// The tool of a call takes other arguments by now.
-pub(super) fn changed((run, call): (&Run, CallIndex), task: Option<(Turn, Attempt)>, dice: &mut Dice) -> Input {
+pub(super) fn changed(run: &Run, call: CallIndex, task: Option<(Turn, Attempt)>, dice: &mut Dice) -> Input {
     let nothing = ToolFacts { name: "t".into(), repeat: Repeat::Never, source: "native".into(), definition: None };
     let mut tool = run.call(call).and_then(|call| call.tool.clone()).unwrap_or(nothing);
     tool.definition = Some(dice.one_of(&["v1", "v2", "v3"]).into());

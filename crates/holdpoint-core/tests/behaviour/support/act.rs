@@ -223,7 +223,7 @@ impl Stage {
                 })));
             }
             _ if verb.starts_with("changes to ") => {
-                let changed = self.changed((call, None), (&verb["changes to ".len()..], policy));
+                let changed = self.changed(call, None, &verb["changes to ".len()..], policy);
                 drop(self.feed(changed));
             }
             _ if verb.starts_with("cached -> ") => {

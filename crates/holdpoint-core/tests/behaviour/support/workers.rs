@@ -56,7 +56,7 @@ impl Stage {
                 let (words, policy) = bracketed(rest);
                 let (name, definition) = words.split_once(" changed to ").unwrap();
                 let Task { turn, call, attempt } = self.task(name);
-                self.changed((call, Some((turn, attempt))), (definition, policy))
+                self.changed(call, Some((turn, attempt)), definition, policy)
             }
             lost => {
                 let cause = match lost {
@@ -75,8 +75,10 @@ impl Stage {
     /// The tool of a call takes other arguments by now: `unfit`, or what policy says.
     pub(crate) fn changed(
         &self,
-        (call, task): (CallIndex, Option<(Turn, Attempt)>),
-        (definition, words): (&str, &str),
+        call: CallIndex,
+        task: Option<(Turn, Attempt)>,
+        definition: &str,
+        words: &str,
     ) -> Input {
         let mut tool = self.run().call(call).and_then(|call| call.tool.clone()).unwrap();
         tool.definition = (definition != "none").then(|| definition.into());
