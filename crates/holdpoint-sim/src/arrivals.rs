@@ -168,7 +168,7 @@ impl World {
                 }
             }
             Word::Turn(call) => self.come_to(&mut process, call),
-            Word::Returned { turn, returned, .. } => self.tool_ended(&mut process, (turn, *returned)),
+            Word::Returned { turn, returned, .. } => self.tool_ended(&mut process, turn, *returned),
             Word::Unfinished { turn, unfinished } => self.tool_unfinished(&mut process, turn, unfinished),
             Word::Drive => {}
             Word::Cancel => self.cancel(&mut process),
@@ -195,7 +195,7 @@ impl World {
         let _ = self.feed(process, Input::Cancelled(Cancelled { completed, ..Cancelled::by(actor) }));
         let outbox = process.machine.outbox();
         let is_recorded = |place: &Place| {
-            outbox.iter().any(|event| matches!(event, Event::TaskTaken { call, .. } if *call == place.2))
+            outbox.iter().any(|event| matches!(event, Event::TaskTaken { call, .. } if *call == place.call))
         };
         guards.each.retain(|(place, _)| is_recorded(place));
         process.guards = guards;

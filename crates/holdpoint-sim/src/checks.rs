@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallIndex, ContinuationId, Digest, Effect, Event, Grant, GrantId, Message, Revision, Run, Turn,
+    Attempt, CallIndex, ContinuationId, Digest, Effect, Event, Grant, GrantId, Message, Revision, Run,
 };
 
 use crate::disk::{Disk, Slot};
 use crate::history::History;
-use crate::storage::Lease;
+use crate::storage::{Lease, Place, PlacedAttempt};
 
 mod counts;
 mod deadlines;
@@ -48,7 +48,7 @@ pub(crate) enum Seen<'a> {
     /// A process that took a run over changed it. The run is free when no living process has a lease of it that lasts.
     TakenOver { slot: Slot, is_free: bool },
     /// A tool made a result.
-    ResultMade { serial: u64, by: (Slot, Turn, CallIndex, Attempt) },
+    ResultMade { serial: u64, by: PlacedAttempt },
     /// A worker leased a task.
     TaskLeased(&'a Lease),
     /// A lease ended without a result, and the task can be leased again.
@@ -102,9 +102,7 @@ pub(crate) struct Answer {
 
 /// A tool that was started outside.
 pub(crate) struct StartedTool {
-    pub(crate) slot: Slot,
-    pub(crate) turn: Turn,
-    pub(crate) call: CallIndex,
+    pub(crate) place: Place,
     pub(crate) attempt: Attempt,
     pub(crate) tool: Option<holdpoint_core::ToolName>,
     pub(crate) digest: Option<Digest>,

@@ -3,38 +3,26 @@
 use std::collections::BTreeSet;
 
 use holdpoint_core::{
-    Answer, Attempt, Authorized, CallIndex, Cancelled, ClockReading, Event, Input, Limits, Measured, Outcome, Returned,
-    Run, Settlement, Source, Status, Step, Target, ToolResult, Turn, Unfinished,
+    Answer, Attempt, Authorized, CallIndex, Cancelled, Event, Input, Measured, Outcome, Returned, Run, Settlement,
+    Source, Step, Target, ToolResult, Unfinished,
 };
-use holdpoint_store::{OwnerId, TaskGuard, Transition};
+use holdpoint_store::OwnerId;
 
-use crate::arrivals::{Arrival, Word};
-use crate::checks::{self, Commit, Seen, StartedTool};
+use crate::arrivals::Word;
+use crate::checks::{self, Seen, StartedTool};
+use crate::commit::Fate;
 use crate::disk::Slot;
 use crate::leases::Start;
 use crate::mistake::Mistake;
 use crate::process::{Opening, Process, ProcessId};
 use crate::script::{self, Mood};
-use crate::storage::{Grip, Refused};
-use crate::stored;
+use crate::storage::{Grip, Place, PlacedAttempt};
 use crate::tools;
-use crate::transition::{self, Guards};
+use crate::transition;
 use crate::world::{Faults, World};
 
 /// How many pauses people remember.
 const SHOWN_MAX: usize = 12;
-
-/// What became of a commit.
-enum Fate {
-    Done,
-    Stale,
-    /// Somebody else has a task that it wanted to close.
-    LeaseLost,
-    /// The process died before it knew.
-    Died,
-    /// The process does not know yet, or the store refused to write for now.
-    Open,
-}
 
 /// Whether a step led to something that the conductor should look at.
 #[derive(PartialEq, Eq)]
@@ -189,176 +177,6 @@ impl World {
         self.storage().crash();
     }
 
-    fn commit(&mut self, process: &mut Process) -> Fate {
-        if self.is_read_only {
-            self.note(|| "the store takes no commit".to_owned());
-            self.send(process.id, Word::Drive);
-            return Fate::Open;
-        }
-        let fate = if self.faults == Faults::On { self.random.weighted(&[86, 3, 3, 4, 2, 2]) } else { 0 };
-        let sent = self.clocks_of(process);
-        if fate == 1 {
-            self.note(|| "the process dies before the commit".to_owned());
-            self.storage().crash();
-            return Fate::Died;
-        }
-        if fate == 4 {
-            return self.unsure(process, sent);
-        }
-        let slot = process.slot;
-        let found = self.disk.log(slot).revision();
-        let based_on = process.machine.durable();
-        let transition = self.transition(process);
-        let records = match self.storage().commit(slot, based_on, transition) {
-            Ok(records) => records,
-            Err(Refused::Stale) => return Fate::Stale,
-            Err(Refused::LeaseLost) => return Fate::LeaseLost,
-        };
-        let takes_over = process.origin.as_ref().is_some_and(|origin| matches!(origin.input, Input::Recovered(_)));
-        if takes_over {
-            let is_free = !self.is_driven(slot) || !self.holders.is_held(slot, self.now);
-            self.checks.see(&Seen::TakenOver { slot, is_free }, &self.disk);
-        }
-        let owner = (process.run().status() == Status::Running).then(|| transition::hold(process.id).owner);
-        self.holders.set(slot, owner, self.now);
-        for answer in &process.answers {
-            self.checks.see(&Seen::Answered { slot, answer }, &self.disk);
-        }
-        for event in &self.disk.append(slot, records) {
-            let history = &self.disk.log(slot).history;
-            if let Event::ToolEnded { call, settlement: Settlement { source: Some(Source::External), .. } } = event
-                && history.calls.get(call.as_usize()).is_some_and(|known| !known.is_taken)
-            {
-                self.supplied.insert((slot, Turn(history.turn), *call));
-            }
-            self.checks.see(&Seen::Logged { slot, event, history }, &self.disk);
-            if let (Event::Imported(_), Some(import)) = (event, self.imports.get(&slot)) {
-                self.disk.log_mut(slot).history = import.history.clone();
-            }
-            self.disk.log_mut(slot).history.record(event);
-            self.was_given(slot, event);
-        }
-        let commit = Commit { used: process.uses.clone(), based_on, found };
-        self.checks.see(&Seen::Committed { slot, run: process.run(), commit: &commit }, &self.disk);
-        match fate {
-            2 => {
-                self.note(|| "the process dies after the commit".to_owned());
-                self.storage().crash();
-                Fate::Died
-            }
-            3 => {
-                self.note(|| "the store's answer takes its time".to_owned());
-                process.sent = Some(sent);
-                self.send(process.id, Word::Acknowledged);
-                Fate::Open
-            }
-            5 => self.unsure(process, sent),
-            _ => {
-                self.acknowledged(process, sent);
-                Fate::Done
-            }
-        }
-    }
-
-    /// The connection broke: the process looks whether the commit took effect.
-    fn unsure(&mut self, process: &mut Process, sent: ClockReading) -> Fate {
-        self.note(|| "nobody knows whether the commit took effect".to_owned());
-        process.sent = Some(sent);
-        self.send(process.id, Word::Unsure);
-        Fate::Open
-    }
-
-    /// The store said that a commit took effect that was sent then.
-    pub(crate) fn acknowledged(&mut self, process: &mut Process, sent: ClockReading) {
-        self.written(process);
-        process.term = Some(self.run_term(process, sent));
-    }
-
-    fn written(&mut self, process: &mut Process) {
-        process.machine.committed();
-        process.origin = None;
-        process.uses.clear();
-        process.answers.clear();
-        process.unsaved.clear();
-        process.guards = Guards::none();
-    }
-
-    /// Looks whether the log ends with the outbox of a process. Returns whether it still holds the run.
-    pub(crate) fn look_back(&mut self, process: &mut Process) -> bool {
-        let durable = usize::try_from(process.machine.durable().0).unwrap_or(usize::MAX);
-        let after = self.disk.log(process.slot).records().get(durable..).unwrap_or_default();
-        let ours: Vec<_> = process.machine.outbox().iter().map(stored::write).collect();
-        if after.is_empty() {
-            // It did not take effect: the next commit tries again.
-            return true;
-        }
-        let is_written = after == ours;
-        self.note(|| format!("{:?} finds its commit: {is_written}", process.id));
-        if is_written {
-            self.written(process);
-            // The lease that it may have set is renewed before anything starts under it.
-            process.term = None;
-        }
-        is_written
-    }
-
-    fn transition(&mut self, process: &Process) -> Transition {
-        let transition = transition::transition(&transition::Step {
-            before: self.disk.log(process.slot).run(),
-            after: process.run(),
-            events: process.machine.outbox(),
-            guards: &process.guards,
-            by: process.id,
-            at: self.now,
-        });
-        if let Some(audit) = &transition.audit
-            && self.random.percent(3)
-        {
-            let text = String::from_utf8_lossy(audit);
-            self.checks.see(&Seen::Printed { what: "an audit row", text: &text }, &self.disk);
-        }
-        transition
-    }
-
-    /// Somebody else was faster. What the process was opened for is decided again on what is there now.
-    pub(crate) fn overtaken(&mut self, mut process: Process) {
-        self.note(|| format!("{:?} is stale", process.id));
-        self.keep_results(&mut process);
-        self.try_again(process);
-    }
-
-    fn try_again(&mut self, process: Process) {
-        if let Some(mut opening) = process.origin {
-            opening.tries += 1;
-            if opening.tries < Limits::COMMIT_TRIES_MAX {
-                self.arrivals.push(Arrival::Open(opening));
-            }
-        }
-    }
-
-    /// A task that it wanted to close is not as it must be. What yields to results is tried again.
-    fn lost_lease(&mut self, process: Process) {
-        self.note(|| format!("{:?} lost a lease", process.id));
-        let yields = process.origin.as_ref().is_some_and(|opening| opening.guards.others == TaskGuard::NoResult);
-        if yields {
-            self.fold(process.slot);
-            self.try_again(process);
-        }
-    }
-
-    /// Another process has the run: this one lets go of it.
-    pub(crate) fn give_up(&mut self, mut process: Process) {
-        self.note(|| format!("{:?} gives up", process.id));
-        self.keep_results(&mut process);
-    }
-
-    /// Results that are not durable go to the person who is asked about their calls.
-    fn keep_results(&mut self, process: &mut Process) {
-        for late in std::mem::take(&mut process.unsaved) {
-            self.send_open(process.slot, Input::TaskLate(Box::new(late)));
-        }
-    }
-
     /// Whether a claim is still the current one. Without a claim, whether the process that holds the run is gone.
     fn may_take_over(&mut self, opening: &Opening) -> bool {
         let Some(claim) = &opening.claim else { return !self.is_driven(opening.slot) };
@@ -410,13 +228,12 @@ impl World {
         self.checks.see(&Seen::Rebuilt { live: process.run(), read: &read }, &self.disk);
     }
 
-    pub(crate) fn start_tool(&mut self, process: &Process, (call, attempt): (CallIndex, Attempt)) {
+    pub(crate) fn start_tool(&mut self, process: &Process, call: CallIndex, attempt: Attempt) {
         let (slot, run) = (process.slot, process.run());
-        let known = run.call(call);
+        let (turn, known) = (run.turn(), run.call(call));
+        let place = Place { slot, turn, call };
         let started = StartedTool {
-            slot,
-            turn: run.turn(),
-            call,
+            place,
             attempt,
             tool: known.and_then(|call| call.tool.as_ref()).map(|facts| facts.name.clone()),
             digest: known.and_then(|call| call.canonical()).map(holdpoint_core::Arguments::digest),
@@ -424,9 +241,8 @@ impl World {
             is_leased: self.may_start(process),
         };
         self.checks.see(&Seen::ToolStarted(&started), &self.disk);
-        let by = (slot, run.turn(), call, attempt);
+        let by = PlacedAttempt { place, attempt };
         let returned = self.made_result(by);
-        let turn = run.turn();
         let word = |returned| Word::Returned { slot, turn, returned: Box::new(returned) };
         if self.faults == Faults::On && self.random.percent(15) {
             // The tool asks a person, or loses sight of what it did; perhaps a result comes all the same.
@@ -452,11 +268,11 @@ impl World {
         self.send(process.id, word(returned));
     }
 
-    fn made_result(&mut self, by: (Slot, Turn, CallIndex, Attempt)) -> Returned {
+    fn made_result(&mut self, by: PlacedAttempt) -> Returned {
         let serial = self.next_serial();
         self.checks.see(&Seen::ResultMade { serial, by }, &self.disk);
         let result = tools::result(&mut self.random, serial);
-        Returned { call: by.2, attempt: Some(by.3), settlement: settlement(result, Source::Tool) }
+        Returned { call: by.place.call, attempt: Some(by.attempt), settlement: settlement(result, Source::Tool) }
     }
 
     fn call_model(&mut self, process: &mut Process) -> Progress {

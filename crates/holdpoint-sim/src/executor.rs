@@ -120,7 +120,7 @@ impl World {
     }
 
     /// A tool ended, now or long ago.
-    pub(crate) fn tool_ended(&mut self, process: &mut Process, (turn, returned): (Turn, Returned)) {
+    pub(crate) fn tool_ended(&mut self, process: &mut Process, turn: Turn, returned: Returned) {
         // The driver's channel belongs to the turn: what comes later than that finds nobody.
         if process.run().turn() != turn {
             return;

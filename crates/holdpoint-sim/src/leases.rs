@@ -106,8 +106,8 @@ impl World {
                 }
             }
         }
-        for intent in intents {
-            self.start_tool(process, intent);
+        for (call, attempt) in intents {
+            self.start_tool(process, call, attempt);
         }
         Start::Done
     }
@@ -119,7 +119,7 @@ impl World {
     }
 
     /// What a worker knows of a lease that it asked for at that moment.
-    pub(crate) fn task_term(&mut self, lease: &Lease, (sent, lease_ms): (ClockReading, u64)) -> TaskTerm {
+    pub(crate) fn task_term(&mut self, lease: &Lease, sent: ClockReading, lease_ms: u64) -> TaskTerm {
         let deadline = self.storage().task(lease.place).and_then(|task| task.deadline);
         let left_us = deadline.map_or(u64::MAX, |deadline| u64::try_from(deadline.0 - self.now.0).unwrap_or(0));
         let left_ms = if self.makes(Mistake::ForgetsTaskDeadline) { u64::MAX } else { left_us / 1_000 };
@@ -144,9 +144,8 @@ impl World {
 
     /// Whether the store would agree that a worker may start a task now.
     pub(crate) fn is_leased_now(&mut self, lease: &Lease) -> bool {
-        let (slot, _, _) = lease.place;
         let now = self.now;
-        let is_cancelled = self.disk.log(slot).run().status() == holdpoint_core::Status::Cancelled;
+        let is_cancelled = self.disk.log(lease.place.slot).run().status() == holdpoint_core::Status::Cancelled;
         // An application that supplies the result takes the task from its worker at once.
         let is_over = is_cancelled || self.supplied.contains(&lease.place);
         let task = self.storage().task(lease.place);

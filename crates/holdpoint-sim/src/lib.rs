@@ -6,6 +6,7 @@
 mod arrivals;
 mod backing;
 mod checks;
+mod commit;
 mod coverage;
 mod disk;
 mod driver;

@@ -81,7 +81,7 @@ impl Storage for Model {
         let mut kept = Head { revision, status, deadline, owner: None, free_at: self.now };
         kept.hold(hold.as_ref(), self.now);
         self.heads.insert(slot, kept);
-        self.queue.apply((slot, &head.agent.unwrap_or_else(|| Arc::from(""))), tasks, self.now);
+        self.queue.apply(slot, &head.agent.unwrap_or_else(|| Arc::from("")), tasks, self.now);
         Ok(records)
     }
 
@@ -119,7 +119,7 @@ impl Storage for Model {
     }
 
     fn prolong(&mut self, lease: &Lease, lease_ms: u64) -> Grip {
-        self.queue.prolong(lease, (self.now, lease_ms))
+        self.queue.prolong(lease, self.now, lease_ms)
     }
 
     fn deliver(&mut self, lease: &Lease, result: Vec<u8>) -> Grip {

@@ -10,6 +10,7 @@ use holdpoint_core::{
 use crate::checks::Seen;
 use crate::disk::Slot;
 use crate::script;
+use crate::storage::Place;
 use crate::tools;
 use crate::world::World;
 
@@ -103,7 +104,7 @@ impl World {
     /// What a worker brings who looks at a run now.
     pub(crate) fn anyones_results(&mut self, slot: Slot, run: &Run) -> Input {
         let mut results = Vec::new();
-        for (place, call) in run.calls().iter().enumerate() {
+        for (index, call) in run.calls().iter().enumerate() {
             let is_awaited = matches!(call.state, CallState::Deferred { .. });
             let chance = if is_awaited {
                 75
@@ -113,7 +114,7 @@ impl World {
                 2
             };
             if self.random.percent(chance) {
-                let result = self.worked(slot, (run.turn(), place));
+                let result = self.worked(Place { slot, turn: run.turn(), call: CallIndex::from_usize(index) });
                 results.push((call.id.clone(), result));
             }
         }
@@ -126,15 +127,15 @@ impl World {
     }
 
     /// A worker that is asked again mostly brings the same.
-    fn worked(&mut self, slot: Slot, call: (Turn, usize)) -> Arc<ToolResult> {
+    fn worked(&mut self, place: Place) -> Arc<ToolResult> {
         if self.random.percent(8) {
             return self.any_result();
         }
-        if let Some(known) = self.worked.get(&(slot, call)) {
+        if let Some(known) = self.worked.get(&place) {
             return Arc::clone(known);
         }
         let result = self.any_result();
-        self.worked.insert((slot, call), Arc::clone(&result));
+        self.worked.insert(place, Arc::clone(&result));
         result
     }
 
@@ -143,7 +144,7 @@ impl World {
         let first = self.random.below(6);
         for place in first..first + 6 {
             let actor = tools::person(place);
-            let open = run.calls().iter().enumerate().filter(|(_, call)| may_answer(call, (&actor, run.actor())));
+            let open = run.calls().iter().enumerate().filter(|(_, call)| may_answer(call, &actor, run.actor()));
             let answers: Vec<_> = open
                 .map(|(index, call)| {
                     let digest = run.question_digest(CallIndex::from_usize(index));
@@ -163,9 +164,12 @@ impl World {
     /// Every result that is awaited.
     pub(crate) fn proper_results(&mut self, slot: Slot, run: &Run) -> Option<Input> {
         let mut results = Vec::new();
-        for (place, call) in run.calls().iter().enumerate() {
+        for (index, call) in run.calls().iter().enumerate() {
             if matches!(call.state, CallState::Deferred { .. }) {
-                results.push((call.id.clone(), self.worked(slot, (run.turn(), place))));
+                results.push((
+                    call.id.clone(),
+                    self.worked(Place { slot, turn: run.turn(), call: CallIndex::from_usize(index) }),
+                ));
             }
         }
         let target = Target::Continuation(run.continuation()?);
@@ -180,7 +184,7 @@ impl World {
     }
 }
 
-fn may_answer(call: &Call, (actor, requester): (&Actor, &Actor)) -> bool {
+fn may_answer(call: &Call, actor: &Actor, requester: &Actor) -> bool {
     let Some(question) = call.question() else { return false };
     question.terms.admit(actor, requester) && !question.approvals().any(|before| before.id == actor.id)
 }

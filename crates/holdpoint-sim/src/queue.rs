@@ -39,7 +39,8 @@ impl Queue {
         changes.iter().all(|change| match change {
             TaskChange::Open(_) => true,
             TaskChange::Close { turn, index, guard } => {
-                let task = self.tasks.get(&(slot, *turn, *index)).map(|entry| entry.task.guarded());
+                let place = Place { slot, turn: *turn, call: *index };
+                let task = self.tasks.get(&place).map(|entry| entry.task.guarded());
                 let ignored = *guard == TaskGuard::Waiting && self.mistake == Some(Mistake::ExpiresTaken);
                 guard.holds(task, now) || ignored
             }
@@ -47,19 +48,19 @@ impl Queue {
     }
 
     /// Does what a commit says. The tasks that it opens can be leased from now on.
-    pub(crate) fn apply(&mut self, (slot, agent): (Slot, &Arc<str>), changes: Vec<TaskChange>, now: Timestamp) {
+    pub(crate) fn apply(&mut self, slot: Slot, agent: &Arc<str>, changes: Vec<TaskChange>, now: Timestamp) {
         for change in changes {
             match change {
                 TaskChange::Close { turn, index, .. } => {
-                    self.tasks.remove(&(slot, turn, index));
+                    self.tasks.remove(&Place { slot, turn, call: index });
                 }
-                TaskChange::Open(opening) => self.open((slot, agent), *opening, now),
+                TaskChange::Open(opening) => self.open(slot, agent, *opening, now),
             }
         }
     }
 
-    fn open(&mut self, (slot, agent): (Slot, &Arc<str>), opening: TaskOpening, now: Timestamp) {
-        let place = (slot, opening.turn, opening.index);
+    fn open(&mut self, slot: Slot, agent: &Arc<str>, opening: TaskOpening, now: Timestamp) {
+        let place = Place { slot, turn: opening.turn, call: opening.index };
         let task = Task {
             place,
             lane: (Arc::clone(agent), opening.tool),
@@ -125,7 +126,7 @@ impl Queue {
     }
 
     /// Prolongs a lease that is still the current one.
-    pub(crate) fn prolong(&mut self, lease: &Lease, (now, lease_ms): (Timestamp, u64)) -> Grip {
+    pub(crate) fn prolong(&mut self, lease: &Lease, now: Timestamp, lease_ms: u64) -> Grip {
         let Some(task) = self.held(lease) else { return Grip::Lost };
         task.state = State::Leased { lease: lease.clone(), until: task.until(now, lease_ms) };
         Grip::Held
@@ -169,7 +170,7 @@ impl Queue {
 
     /// What was brought for a log, the first delivered first.
     pub(crate) fn delivered(&self, slot: Slot) -> Vec<Delivered> {
-        let entries = self.tasks.values().filter(|entry| entry.task.place.0 == slot);
+        let entries = self.tasks.values().filter(|entry| entry.task.place.slot == slot);
         let mut found: Vec<(u64, Delivered)> = entries
             .filter_map(|entry| match (&entry.task.state, &entry.result) {
                 (State::Delivered(lease), Some((number, result))) => {

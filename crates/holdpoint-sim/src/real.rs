@@ -66,12 +66,12 @@ impl Real {
         slots
     }
 
-    fn key(&self, (slot, turn, index): Place) -> CallKey {
-        CallKey { run: self.run_id(slot), turn, index }
+    fn key(&self, place: Place) -> CallKey {
+        CallKey { run: self.run_id(place.slot), turn: place.turn, index: place.call }
     }
 
     fn place(&self, key: &CallKey) -> Place {
-        (self.slot(&key.run), key.turn, key.index)
+        Place { slot: self.slot(&key.run), turn: key.turn, call: key.index }
     }
 
     fn lease_of(&self, lease: &Lease) -> TaskLease {
@@ -315,8 +315,8 @@ impl Real {
     /// A task is there exactly as long as its call is out.
     fn wrong_tasks(&mut self, slot: Slot, disk: &Disk) -> Option<String> {
         let out: BTreeSet<(Turn, CallIndex)> = deferred(disk.log(slot).run()).into_keys().collect();
-        let tasks = self.tasks().into_iter().filter(|task| task.place.0 == slot);
-        let tasks: BTreeSet<_> = tasks.map(|task| (task.place.1, task.place.2)).collect();
+        let tasks = self.tasks().into_iter().filter(|task| task.place.slot == slot);
+        let tasks: BTreeSet<_> = tasks.map(|task| (task.place.turn, task.place.call)).collect();
         (out != tasks).then(|| format!("the calls that are out are {out:?}, the tasks are {tasks:?}"))
     }
 

@@ -11,7 +11,19 @@ use crate::disk::{Disk, Slot};
 use crate::stored::Record;
 
 /// A call of a log.
-pub(crate) type Place = (Slot, Turn, CallIndex);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) slot: Slot,
+    pub(crate) turn: Turn,
+    pub(crate) call: CallIndex,
+}
+
+/// One attempt of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlacedAttempt {
+    pub(crate) place: Place,
+    pub(crate) attempt: Attempt,
+}
 
 /// The tools of an agent, which has the empty name if it has none.
 pub(crate) type Lane = (Arc<str>, ToolName);
@@ -131,7 +143,7 @@ pub(crate) struct Lease {
 /// Without the fence: accounts of the same world are the same on every kind of storage.
 impl fmt::Debug for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place: (slot, turn, call), attempt, worker, since, fence: _ } = self;
+        let Self { place: Place { slot, turn, call }, attempt, worker, since, fence: _ } = self;
         write!(f, "{worker} with attempt {attempt} of call {call} of turn {turn} of log {} since {}", slot.0, since.0)
     }
 }

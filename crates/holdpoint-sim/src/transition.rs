@@ -104,11 +104,11 @@ fn changes(step: &Step<'_>) -> Vec<TaskChange> {
     let (out, stays) = (deferred(step.before), deferred(step.after));
     let closed = out.iter().filter(|(call, attempt)| stays.get(call) != Some(attempt));
     let closed = closed.map(|((turn, index), _)| {
-        let guard = step.guards.of((*turn, *index));
+        let guard = step.guards.of(*turn, *index);
         TaskChange::Close { turn: *turn, index: *index, guard }
     });
     let opened = stays.iter().filter(|(call, attempt)| out.get(call) != Some(attempt));
-    let opened = opened.filter_map(|((_, index), attempt)| opening(step.after, (*index, *attempt)));
+    let opened = opened.filter_map(|((_, index), attempt)| opening(step.after, *index, *attempt));
     closed.chain(opened.map(|opening| TaskChange::Open(Box::new(opening)))).collect()
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn deferred(run: &Run) -> BTreeMap<(Turn, CallIndex), Attempt> {
     out.collect()
 }
 
-fn opening(run: &Run, (index, attempt): (CallIndex, Attempt)) -> Option<TaskOpening> {
+fn opening(run: &Run, index: CallIndex, attempt: Attempt) -> Option<TaskOpening> {
     let call = run.call(index)?;
     let CallState::Deferred { deadline, .. } = call.state else { return None };
     let tool = call.tool.as_ref()?;
@@ -151,8 +151,8 @@ impl Guards {
         Self { each: vec![(place, guard)], others: TaskGuard::Any }
     }
 
-    fn of(&self, call: (Turn, CallIndex)) -> TaskGuard {
-        let wanted = self.each.iter().find(|((_, turn, index), _)| (*turn, *index) == call);
+    fn of(&self, turn: Turn, call: CallIndex) -> TaskGuard {
+        let wanted = self.each.iter().find(|(place, _)| place.turn == turn && place.call == call);
         wanted.map_or(self.others, |(_, guard)| *guard)
     }
 }

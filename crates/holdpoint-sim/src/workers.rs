@@ -16,7 +16,7 @@ use crate::disk::Slot;
 use crate::driver::settlement;
 use crate::leases::TaskTerm;
 use crate::mistake::Mistake;
-use crate::storage::{Grip, Lane, Lease, Leased, Place, State, Task, Wanted};
+use crate::storage::{Grip, Lane, Lease, Leased, Place, PlacedAttempt, State, Task, Wanted};
 use crate::tools;
 use crate::transition::Guards;
 use crate::world::{Faults, World};
@@ -112,7 +112,7 @@ impl World {
             self.leases.insert((leased.lease.place, leased.lease.fence), number);
             self.checks.see(&Seen::TaskLeased(&leased.lease), &self.disk);
             let place = leased.lease.place;
-            let asked = Asked { term: self.task_term(&leased.lease, (sent, lease_ms)), lease_ms };
+            let asked = Asked { term: self.task_term(&leased.lease, sent, lease_ms), lease_ms };
             self.arrivals.push(Arrival::Work(Errand::Start(leased, asked)));
             self.wake(place);
         }
@@ -133,7 +133,7 @@ impl World {
 
     /// A lease as the run records it. Each kind of storage has fences of its own, so the log gets the world's number.
     fn recorded(&self, lease: &Lease) -> CallLease {
-        let Lease { place: (_, turn, call), attempt, ref worker, since, .. } = *lease;
+        let Lease { place: Place { turn, call, .. }, attempt, ref worker, since, .. } = *lease;
         let fence = Fence(self.leases.get(&(lease.place, lease.fence)).copied().unwrap_or(0));
         CallLease { turn, call, attempt, fence, worker: Arc::clone(worker), since }
     }
@@ -179,7 +179,7 @@ impl World {
             AfterLoss::Ask(LossCause::OutOfAttempts) => LossCause::OutOfAttempts,
             AfterLoss::Retry { .. } | AfterLoss::Ask(_) => cause,
         };
-        let (slot, fence) = (lease.place.0, lease.fence);
+        let (slot, fence) = (lease.place.slot, lease.fence);
         let guard = match has_lapsed {
             true if self.makes(Mistake::ClosesCompletedTask) => TaskGuard::Any,
             true => TaskGuard::Lapsed(fence),
@@ -272,7 +272,7 @@ impl World {
 
     /// Whether the tool is another one by now than when the task was handed out.
     fn has_changed(&mut self, lease: &Lease, stored: &StoredTask) -> bool {
-        let (slot, turn, call) = lease.place;
+        let Place { slot, turn, call } = lease.place;
         let Some(changed) = self.changed(&stored.tool, call, Some((turn, lease.attempt))) else { return false };
         self.note(|| format!("finds another tool: {lease:?}"));
         self.send_guarded(slot, changed, Guards::only(lease.place, TaskGuard::Leased(lease.fence)));
@@ -292,20 +292,17 @@ impl World {
         }
         let input = Input::TaskRevoked(TaskRevoked { lease: self.recorded(lease), decision });
         let guards = Guards::only(lease.place, TaskGuard::Leased(lease.fence));
-        self.send_guarded(lease.place.0, input, guards);
+        self.send_guarded(lease.place.slot, input, guards);
         true
     }
 
     fn run_task(&mut self, lease: &Lease, stored: &StoredTask) {
-        let (slot, turn, call) = lease.place;
         let started = StartedTool {
-            slot,
-            turn,
-            call,
+            place: lease.place,
             attempt: lease.attempt,
             tool: Some(stored.task.executed_name.clone()),
             digest: Some(stored.task.arguments.digest()),
-            known: self.disk.log(slot).revision(),
+            known: self.disk.log(lease.place.slot).revision(),
             is_leased: self.is_leased_now(lease),
         };
         self.checks.see(&Seen::TaskStarted(&started), &self.disk);
@@ -318,7 +315,8 @@ impl World {
         let errand = match if faulty { self.random.weighted(&[82, 8, 10]) } else { 0 } {
             0 => {
                 let serial = self.next_serial();
-                self.checks.see(&Seen::ResultMade { serial, by: (slot, turn, call, lease.attempt) }, &self.disk);
+                let by = PlacedAttempt { place: lease.place, attempt: lease.attempt };
+                self.checks.see(&Seen::ResultMade { serial, by }, &self.disk);
                 let made = settlement(tools::result(&mut self.random, serial), Source::External);
                 let result = encode_delivery(&made);
                 if faulty && self.is_outsourced && self.random.percent(60) {
@@ -340,19 +338,19 @@ impl World {
         let settlement = decode_delivery(&result).expect("a delivery reads back from the bytes written for it");
         let grip = self.storage().deliver(&lease, result);
         if grip == Grip::Held || self.makes(Mistake::AcknowledgesLateResult) {
-            let (slot, serial) = (lease.place.0, tools::serial_of(&settlement.result).unwrap_or(0));
+            let (slot, serial) = (lease.place.slot, tools::serial_of(&settlement.result).unwrap_or(0));
             self.checks.see(&Seen::Acknowledged { slot, serial }, &self.disk);
             return self.note(|| format!("delivers: {lease:?}"));
         }
         self.note(|| format!("is late: {lease:?}"));
-        let Lease { place: (slot, turn, call), attempt, worker, .. } = lease;
+        let Lease { place: Place { slot, turn, call }, attempt, worker, .. } = lease;
         let late = TaskLate { turn, call, attempt, worker, result: settlement.result };
         self.send_open(slot, Input::TaskLate(Box::new(late)));
     }
 
     /// Without faults: the next thing that workers can do for a run is done. Returns whether there was something.
     pub(crate) fn work_off(&mut self, slot: Slot) -> bool {
-        let tasks = self.storage().tasks().into_iter().filter(|task| task.place.0 == slot);
+        let tasks = self.storage().tasks().into_iter().filter(|task| task.place.slot == slot);
         let Some(task) = tasks.min_by_key(|task| task.place) else { return false };
         match task.state {
             State::Delivered(_) => self.fold(slot),

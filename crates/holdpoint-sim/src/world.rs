@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use holdpoint_core::{Cancelled, GrantId, Input, Run, RunId, Snapshot, Timestamp, ToolResult, Turn};
+use holdpoint_core::{Cancelled, GrantId, Input, Run, RunId, Snapshot, Timestamp, ToolResult};
 use holdpoint_store::{Fence, Hold, OwnerId};
 
 use crate::arrivals::{Arrival, Word};
@@ -82,7 +82,7 @@ pub(crate) struct World {
     pub(crate) processes_made: u32,
     pub(crate) arrivals: Vec<Arrival>,
     pub(crate) imports: HashMap<Slot, Import>,
-    pub(crate) worked: HashMap<(Slot, (Turn, usize)), Arc<ToolResult>>,
+    pub(crate) worked: HashMap<Place, Arc<ToolResult>>,
     /// Who holds which log.
     pub(crate) holders: Holders,
     claims_made: u64,

@@ -20,6 +20,16 @@ pub(super) struct Permission {
     answered: HashMap<Slot, (CallIndex, Actor)>,
 }
 
+/// A grant that counts as an answer about a call.
+struct GrantUse<'a> {
+    slot: Slot,
+    run: &'a RunId,
+    call: CallIndex,
+    grant: &'a GrantId,
+    actor: &'a Actor,
+    at: Timestamp,
+}
+
 impl Check for Permission {
     fn name(&self) -> &'static str {
         "i4_permission"
@@ -27,22 +37,22 @@ impl Check for Permission {
 
     fn see(&mut self, seen: &Seen<'_>, disk: &Disk) -> Result<(), String> {
         match seen {
-            Seen::Logged { slot, event, history } => self.logged((*slot, disk.log(*slot).run().id()), event, history),
+            Seen::Logged { slot, event, history } => self.logged(*slot, disk.log(*slot).run().id(), event, history),
             Seen::GrantsOffered { slot, grants } => grants.iter().try_for_each(|grant| self.judge_offer(*slot, grant)),
             Seen::GrantRevoked { slot, grant } => {
                 self.revoked.insert((*slot, (*grant).clone()));
                 Ok(())
             }
             Seen::ToolStarted(started) | Seen::TaskStarted(started) => {
-                let history = &disk.log(started.slot).history;
-                if history.turn != started.turn.0 {
+                let history = &disk.log(started.place.slot).history;
+                if history.turn != started.place.turn.0 {
                     return Ok(());
                 }
-                let Some(call) = history.calls.get(started.call.as_usize()) else { return Ok(()) };
+                let Some(call) = history.calls.get(started.place.call.as_usize()) else { return Ok(()) };
                 match started.digest {
                     Some(digest) if call.permitted.contains(&digest) => Ok(()),
-                    Some(digest) => Err(format!("call {} ran with {digest}, which nobody allowed", started.call)),
-                    None => Err(format!("call {} ran with arguments that nobody understood", started.call)),
+                    Some(digest) => Err(format!("call {} ran with {digest}, which nobody allowed", started.place.call)),
+                    None => Err(format!("call {} ran with arguments that nobody understood", started.place.call)),
                 }
             }
             _ => Ok(()),
@@ -51,7 +61,7 @@ impl Check for Permission {
 }
 
 impl Permission {
-    fn logged(&mut self, (slot, run): (Slot, &RunId), event: &Event, history: &History) -> Result<(), String> {
+    fn logged(&mut self, slot: Slot, run: &RunId, event: &Event, history: &History) -> Result<(), String> {
         match event {
             Event::CallAnswered(answered) => {
                 self.answered.insert(slot, (answered.call, answered.actor.clone()));
@@ -65,7 +75,7 @@ impl Permission {
                 }
             }
             Event::GrantUsed { call, grant, actor, at } => {
-                self.judge_use((slot, run), (*call, history), (grant, actor, *at))
+                self.judge_use(&GrantUse { slot, run, call: *call, grant, actor, at: *at }, history)
             }
             // Handing a call out is letting it run: nobody asks again outside.
             Event::CallDeferred { call, .. } | Event::ToolStarted { call, .. } => judge_intent(*call, history),
@@ -84,12 +94,8 @@ impl Permission {
         Err(format!("{} is offered, and was never given or was taken back", grant.id))
     }
 
-    fn judge_use(
-        &self,
-        (slot, run): (Slot, &RunId),
-        (call, history): (CallIndex, &History),
-        (id, actor, at): (&GrantId, &Actor, Timestamp),
-    ) -> Result<(), String> {
+    fn judge_use(&self, used: &GrantUse<'_>, history: &History) -> Result<(), String> {
+        let GrantUse { slot, run, call, grant: id, actor, at } = *used;
         if !self.offered.contains(&(slot, id.clone())) {
             return Err(format!("{id} is used, and nobody read it"));
         }

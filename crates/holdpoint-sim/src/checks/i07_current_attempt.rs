@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::{Check, Disk, Seen};
-use crate::disk::Slot;
+use crate::storage::{Place, PlacedAttempt};
 use crate::tools;
-use holdpoint_core::{Attempt, CallIndex, Event, Settlement, Source, Turn};
+use holdpoint_core::{Attempt, Event, Settlement, Source, Turn};
 
 #[derive(Default)]
 pub(super) struct CurrentAttempt {
-    made: HashMap<u64, (Slot, Turn, CallIndex, Attempt)>,
+    made: HashMap<u64, PlacedAttempt>,
 }
 
 impl Check for CurrentAttempt {
@@ -36,7 +36,8 @@ impl Check for CurrentAttempt {
                 if !by_tool {
                     return Ok(());
                 }
-                self.judge(settlement, (*slot, Turn(history.turn), *call, Attempt(current)))
+                let place = Place { slot: *slot, turn: Turn(history.turn), call: *call };
+                self.judge(settlement, PlacedAttempt { place, attempt: Attempt(current) })
             }
             Seen::Committed { commit, .. } if commit.based_on != commit.found => {
                 Err(format!("a commit on {} was merged into a log at {}", commit.based_on, commit.found))
@@ -47,7 +48,7 @@ impl Check for CurrentAttempt {
 }
 
 impl CurrentAttempt {
-    fn judge(&self, settlement: &Settlement, current: (Slot, Turn, CallIndex, Attempt)) -> Result<(), String> {
+    fn judge(&self, settlement: &Settlement, current: PlacedAttempt) -> Result<(), String> {
         let serial = tools::serial_of(&settlement.result);
         match serial.and_then(|serial| self.made.get(&serial)) {
             Some(by) if *by == current => Ok(()),

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use super::{Answer, Check, Disk, Seen};
 use crate::disk::Slot;
+use crate::storage::Place;
 use holdpoint_core::{Arguments, CallIndex, Digest, Event, QuestionKind, Run, Turn};
 
 #[derive(Default)]
 pub(super) struct Questions {
     /// How often each call was asked about, in doubt or not.
-    asked: HashMap<(Slot, Turn, CallIndex), u32>,
+    asked: HashMap<Place, u32>,
     /// What each digest was shown for.
     shown: HashMap<(Slot, Digest), Content>,
     /// What is asked about each call of a log now.
@@ -27,11 +28,13 @@ impl Check for Questions {
     fn see(&mut self, seen: &Seen<'_>, disk: &Disk) -> Result<(), String> {
         match seen {
             Seen::Logged { slot, event: Event::CallDecided { call, .. }, history } => {
-                *self.asked.entry((*slot, Turn(history.turn), *call)).or_default() += 1;
+                let place = Place { slot: *slot, turn: Turn(history.turn), call: *call };
+                *self.asked.entry(place).or_default() += 1;
                 Ok(())
             }
             Seen::Logged { slot, event: Event::CallDoubted { call, .. }, history } => {
-                *self.asked.entry((*slot, Turn(history.turn), *call)).or_default() += 1;
+                let place = Place { slot: *slot, turn: Turn(history.turn), call: *call };
+                *self.asked.entry(place).or_default() += 1;
                 Ok(())
             }
             Seen::Committed { slot, .. } => self.look(*slot, disk.log(*slot).run()),
@@ -60,7 +63,7 @@ impl Questions {
     fn content(&self, slot: Slot, run: &Run, index: CallIndex) -> Option<Content> {
         let call = run.call(index)?;
         let question = call.question()?;
-        let asked = self.asked.get(&(slot, run.turn(), index)).copied().unwrap_or(0);
+        let asked = self.asked.get(&Place { slot, turn: run.turn(), call: index }).copied().unwrap_or(0);
         let arguments = call.canonical().map(Arguments::digest);
         let terms = (&question.terms.approvers, question.terms.quorum, question.terms.four_eyes);
         let kind = question.kind();

@@ -18,7 +18,6 @@ impl Check for Leases {
         if started.is_leased {
             return Ok(());
         }
-        let at = (started.slot.0, started.turn, started.call);
-        Err(format!("attempt {} of {at:?} started without a lease", started.attempt))
+        Err(format!("attempt {} of {:?} started without a lease", started.attempt, started.place))
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use super::{Check, Disk, Seen};
-use crate::disk::Slot;
+use crate::storage::Place;
 use crate::tools;
-use holdpoint_core::{CallIndex, Event, Repeat, Turn};
+use holdpoint_core::{Event, Repeat, Turn};
 
 #[derive(Default)]
 pub(super) struct RepeatNever {
     /// How often a person said of a call that it may run again.
-    allowed: HashMap<(Slot, Turn, CallIndex), u32>,
-    started: HashMap<(Slot, Turn, CallIndex), u32>,
+    allowed: HashMap<Place, u32>,
+    started: HashMap<Place, u32>,
 }
 
 impl Check for RepeatNever {
@@ -29,7 +29,8 @@ impl Check for RepeatNever {
                 let Some(known) = history.calls.get(call.as_usize()) else { return Ok(()) };
                 let never = known.tool.as_ref().and_then(tools::repeat_of) == Some(Repeat::Never);
                 if known.may_repeat {
-                    *self.allowed.entry((*slot, Turn(history.turn), *call)).or_default() += 1;
+                    let place = Place { slot: *slot, turn: Turn(history.turn), call: *call };
+                    *self.allowed.entry(place).or_default() += 1;
                 } else if never && attempt.0 > 1 && !known.is_handed_back {
                     return Err(format!("attempt {attempt} of call {call} without a person's word"));
                 }
@@ -37,12 +38,14 @@ impl Check for RepeatNever {
             }
             Seen::ToolStarted(started) | Seen::TaskStarted(started) => {
                 let never = started.tool.as_ref().and_then(tools::repeat_of) == Some(Repeat::Never);
-                let key = (started.slot, started.turn, started.call);
-                let count = self.started.entry(key).or_default();
+                let count = self.started.entry(started.place).or_default();
                 *count += 1;
-                let allowed = self.allowed.get(&key).copied().unwrap_or(0);
+                let allowed = self.allowed.get(&started.place).copied().unwrap_or(0);
                 if never && *count > 1 + allowed {
-                    return Err(format!("call {} started {count} times, {allowed} repeats were allowed", started.call));
+                    return Err(format!(
+                        "call {} started {count} times, {allowed} repeats were allowed",
+                        started.place.call
+                    ));
                 }
                 Ok(())
             }

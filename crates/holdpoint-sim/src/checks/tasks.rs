@@ -27,7 +27,7 @@ impl Check for Tasks {
             }
             Seen::Logged { slot, event, history } => {
                 let known = |call: holdpoint_core::CallIndex| history.calls.get(call.as_usize());
-                let place = |call: holdpoint_core::CallIndex| (*slot, Turn(history.turn), call);
+                let place = |call: holdpoint_core::CallIndex| Place { slot: *slot, turn: Turn(history.turn), call };
                 match event {
                     Event::CallDeferred { call, .. } => {
                         self.had.remove(&place(*call));
@@ -58,7 +58,7 @@ impl Check for Tasks {
 
 impl Tasks {
     fn leased(&mut self, lease: &Lease, disk: &Disk) -> Result<(), String> {
-        let (slot, turn, call) = lease.place;
+        let Place { slot, turn, call } = lease.place;
         let history = &disk.log(slot).history;
         let known = history.calls.get(call.as_usize()).filter(|_| history.turn == turn.0);
         self.had.entry(lease.place).or_default().push(lease.attempt.0);
