@@ -9,7 +9,7 @@ use holdpoint_store::{GrantOpening, Hold, OwnerId, Release, Transition};
 use crate::disk::{Disk, Slot};
 use crate::mistake::Mistake;
 use crate::queue::Queue;
-use crate::storage::{Delivered, Grip, Lease, Leased, Place, Refused, Storage, Task, Wanted};
+use crate::storage::{Delivered, Grip, Lease, Leased, Place, Refused, Storage, Task, TaskStorage, Wanted};
 use crate::stored::Record;
 
 /// The model of a store.
@@ -114,6 +114,30 @@ impl Storage for Model {
         self.slots(|_, head| head.deadline.is_some_and(|deadline| deadline <= now))
     }
 
+    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>> {
+        let now = self.now;
+        let holds = |given: &&Given| {
+            let lasts = given.opening.until.is_none_or(|until| until > now);
+            given.opening.tool == *tool && lasts && !given.is_revoked
+        };
+        self.grants.iter().rev().filter(holds).map(|given| given.opening.body.clone().into()).collect()
+    }
+
+    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool {
+        let found = self.grants.iter_mut().find(|given| given.slot == slot && *given.opening.id == *grant.as_str());
+        found.is_some_and(|given| !std::mem::replace(&mut given.is_revoked, true))
+    }
+
+    /// What is in it is what is durable.
+    fn crash(&mut self) {}
+
+    /// The bystanders see it, and nothing else.
+    fn disagreements(&mut self, _: &Disk) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl TaskStorage for Model {
     fn lease(&mut self, wanted: &Wanted) -> Vec<Leased> {
         self.queue.lease(wanted, self.now)
     }
@@ -148,27 +172,5 @@ impl Storage for Model {
 
     fn tasks(&mut self) -> Vec<Task> {
         self.queue.all()
-    }
-
-    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>> {
-        let now = self.now;
-        let holds = |given: &&Given| {
-            let lasts = given.opening.until.is_none_or(|until| until > now);
-            given.opening.tool == *tool && lasts && !given.is_revoked
-        };
-        self.grants.iter().rev().filter(holds).map(|given| given.opening.body.clone().into()).collect()
-    }
-
-    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool {
-        let found = self.grants.iter_mut().find(|given| given.slot == slot && *given.opening.id == *grant.as_str());
-        found.is_some_and(|given| !std::mem::replace(&mut given.is_revoked, true))
-    }
-
-    /// What is in it is what is durable.
-    fn crash(&mut self) {}
-
-    /// The bystanders see it, and nothing else.
-    fn disagreements(&mut self, _: &Disk) -> Vec<String> {
-        Vec::new()
     }
 }

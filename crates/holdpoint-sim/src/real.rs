@@ -15,7 +15,9 @@ use holdpoint_store::{
 use crate::backing::{Opener, WorldClock};
 use crate::disk::{Disk, Slot};
 use crate::history::Standing;
-use crate::storage::{AGENTS, Delivered, Grip, Lease, Leased, Place, Refused, State, Storage, Task, Wanted};
+use crate::storage::{
+    AGENTS, Delivered, Grip, Lease, Leased, Place, Refused, State, Storage, Task, TaskStorage, Wanted,
+};
 use crate::stored::{self, Record};
 use crate::transition::{asked, deferred};
 
@@ -195,6 +197,39 @@ impl Storage for Real {
         self.slots(&self.ask(self.store.runs.due(&self.agents(), self.store.runs.now(), LIMIT)))
     }
 
+    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>> {
+        let rows = self.ask(self.store.grants.matching(Some(&self.space), tool));
+        rows.into_iter().map(|row| row.body).collect()
+    }
+
+    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool {
+        let id = self.grant_id(slot, grant.as_str());
+        let done = self.ask(self.store.grants.revoke(Some(&self.space), &id, "somebody"));
+        self.revoked.insert(id);
+        done
+    }
+
+    /// The handle goes, with everything that it knew, and another one is opened.
+    fn crash(&mut self) {
+        if !self.opener.ends_with_handle() {
+            self.store = answered(self.opener.open(&self.clock));
+        }
+    }
+
+    fn disagreements(&mut self, disk: &Disk) -> Vec<String> {
+        let mut found = Vec::new();
+        for slot in disk.slots().filter(|slot| disk.log(*slot).revision() > Revision(0)) {
+            let wrong = self.wrong_about(slot, disk).into_iter().chain(self.wrong_tasks(slot, disk));
+            let wrong = wrong.chain(self.wrong_questions(slot, disk)).collect::<Vec<_>>().into_iter();
+            found.extend(wrong.map(|what| format!("log {}: {what}", slot.0)));
+        }
+        found.extend(self.wrong_grants(disk));
+        found.extend(self.cleared(disk));
+        found
+    }
+}
+
+impl TaskStorage for Real {
     fn lease(&mut self, wanted: &Wanted) -> Vec<Leased> {
         let request = LeaseRequest {
             worker: Arc::clone(&wanted.worker),
@@ -254,37 +289,6 @@ impl Storage for Real {
         let tenant = Some(Arc::clone(&self.space));
         let page = self.ask(self.store.tasks.list(&TaskFilter { tenant, limit: Some(LIMIT), ..TaskFilter::default() }));
         page.items.iter().map(|head| self.task_of(head)).collect()
-    }
-
-    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>> {
-        let rows = self.ask(self.store.grants.matching(Some(&self.space), tool));
-        rows.into_iter().map(|row| row.body).collect()
-    }
-
-    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool {
-        let id = self.grant_id(slot, grant.as_str());
-        let done = self.ask(self.store.grants.revoke(Some(&self.space), &id, "somebody"));
-        self.revoked.insert(id);
-        done
-    }
-
-    /// The handle goes, with everything that it knew, and another one is opened.
-    fn crash(&mut self) {
-        if !self.opener.ends_with_handle() {
-            self.store = answered(self.opener.open(&self.clock));
-        }
-    }
-
-    fn disagreements(&mut self, disk: &Disk) -> Vec<String> {
-        let mut found = Vec::new();
-        for slot in disk.slots().filter(|slot| disk.log(*slot).revision() > Revision(0)) {
-            let wrong = self.wrong_about(slot, disk).into_iter().chain(self.wrong_tasks(slot, disk));
-            let wrong = wrong.chain(self.wrong_questions(slot, disk)).collect::<Vec<_>>().into_iter();
-            found.extend(wrong.map(|what| format!("log {}: {what}", slot.0)));
-        }
-        found.extend(self.wrong_grants(disk));
-        found.extend(self.cleared(disk));
-        found
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) type Lane = (Arc<str>, ToolName);
 pub(crate) const AGENTS: [&str; 2] = ["", "agent"];
 
 /// Everything durable. The lists are in no order unless one is named; a world sorts them before it draws from them.
-pub(crate) trait Storage {
+pub(crate) trait Storage: TaskStorage {
     /// It is this moment now, for everything that is asked from here on.
     fn set_clock(&mut self, now: Timestamp);
 
@@ -51,6 +51,21 @@ pub(crate) trait Storage {
     /// The logs with a deadline that has come.
     fn due(&mut self) -> Vec<Slot>;
 
+    /// What people said about calls of a tool and nobody took back, as long as it holds: the newest first.
+    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>>;
+
+    /// Takes back what was said in a log. Says whether it was there and not taken back before.
+    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool;
+
+    /// A process died, and whatever it had in memory is gone.
+    fn crash(&mut self);
+
+    /// What is not as the bystanders saw it, at the end of a world.
+    fn disagreements(&mut self, disk: &Disk) -> Vec<String>;
+}
+
+/// The calls that were handed out.
+pub(crate) trait TaskStorage {
     /// Takes tasks of these lanes, the first available first.
     fn lease(&mut self, wanted: &Wanted) -> Vec<Leased>;
 
@@ -77,18 +92,6 @@ pub(crate) trait Storage {
 
     /// All tasks, the first opened first.
     fn tasks(&mut self) -> Vec<Task>;
-
-    /// What people said about calls of a tool and nobody took back, as long as it holds: the newest first.
-    fn grants_for(&mut self, tool: &ToolName) -> Vec<Arc<[u8]>>;
-
-    /// Takes back what was said in a log. Says whether it was there and not taken back before.
-    fn revoke(&mut self, slot: Slot, grant: &GrantId) -> bool;
-
-    /// A process died, and whatever it had in memory is gone.
-    fn crash(&mut self);
-
-    /// What is not as the bystanders saw it, at the end of a world.
-    fn disagreements(&mut self, disk: &Disk) -> Vec<String>;
 }
 
 /// Why a commit changed nothing.
