@@ -117,7 +117,7 @@ pub(crate) fn draw(lines: &str) -> String {
             continue;
         }
         for (row, value, bound) in found {
-            body.push_str(&bar(y, (row.title, panel.bound), (value, bound)));
+            body.push_str(&bar(y, row.title, panel.bound, value, bound));
             y += ROW;
         }
         let base = y + ROW * 0.4;
@@ -136,7 +136,7 @@ fn numbers<'a>(row: &'a Row, results: &[Value]) -> Option<(&'a Row, f64, f64)> {
 }
 
 /// One bar in a grey one. At most: the grey one is the bound. At least: the longer of both fills it, a line is the bound.
-fn bar(y: f64, (title, kind): (&str, Bound), (value, bound): (f64, f64)) -> String {
+fn bar(y: f64, title: &str, kind: Bound, value: f64, bound: f64) -> String {
     let (full, word) = match kind {
         Bound::AtMost => (bound, "of"),
         Bound::AtLeast => (value.max(bound), "of at least"),
@@ -149,7 +149,7 @@ fn bar(y: f64, (title, kind): (&str, Bound), (value, bound): (f64, f64)) -> Stri
          <rect x=\"{LEFT}\" y=\"{y:.1}\" width=\"{share:.1}\" height=\"20\" fill=\"{fill}\"/>\n",
         x = LEFT - 10.0,
         base = y + 15.0,
-        fill = if holds(kind, (value, bound)) { "#2f6f4f" } else { "#a33a2c" },
+        fill = if holds(kind, value, bound) { "#2f6f4f" } else { "#a33a2c" },
     );
     if kind == Bound::AtLeast {
         let at = LEFT + bound / full * SCALE;
@@ -169,7 +169,7 @@ fn bar(y: f64, (title, kind): (&str, Bound), (value, bound): (f64, f64)) -> Stri
     drawn
 }
 
-fn holds(kind: Bound, (value, bound): (f64, f64)) -> bool {
+fn holds(kind: Bound, value: f64, bound: f64) -> bool {
     match kind {
         Bound::AtMost => value <= bound,
         Bound::AtLeast => value >= bound,

@@ -33,14 +33,15 @@ pub(crate) fn build(store: &Store, bench: &Arc<Bench>) -> anyhow::Result<Runners
 
 /// One agent. Those of [`AGENTS`] have settings of their own.
 pub(crate) fn runner(name: &str, store: &Store, bench: &Arc<Bench>) -> anyhow::Result<Runner> {
-    runner_with(name, store, (bench, None))
+    runner_with(name, store, bench, None)
 }
 
 /// The same in a process whose clocks may stand still.
 pub(crate) fn runner_with(
     name: &str,
     store: &Store,
-    (bench, broken): (&Arc<Bench>, Option<Break>),
+    bench: &Arc<Bench>,
+    broken: Option<Break>,
 ) -> anyhow::Result<Runner> {
     let tools = KINDS.iter().map(|kind| Arc::new(tool(kind, bench)) as Arc<dyn Tool>);
     let runner = Runner::builder()

@@ -84,7 +84,7 @@ impl Campaign {
         let folder = std::env::temp_dir().join(format!("holdpoint-campaign-{}", uuid::Uuid::now_v7()));
         std::fs::create_dir_all(&folder).context("the work folder")?;
         let database = Database::prepare(&self.store, &folder).await?;
-        let field = Field::open(&folder, (&database.url, self.broken)).await?;
+        let field = Field::open(&folder, &database.url, self.broken).await?;
         let kinds = if self.only.is_empty() { Kind::ALL.to_vec() } else { self.only.clone() };
         let mut summary = Map::new();
         let mut violations = Vec::new();
@@ -123,7 +123,7 @@ impl Campaign {
         let cases = (0..self.each).map(|number| {
             let name = format!("{}-{number}", kind.as_str());
             let dice = Dice::new(mix(&[self.seed, kind as u64, number]));
-            one(Arc::clone(field), kind, (name, dice))
+            one(Arc::clone(field), kind, name, dice)
         });
         let found: Vec<anyhow::Result<Found>> =
             stream::iter(cases).buffer_unordered(self.at_once.max(1)).collect().await;
@@ -148,7 +148,7 @@ impl Campaign {
     }
 }
 
-async fn one(field: Arc<Field>, kind: Kind, (name, dice): (String, Dice)) -> anyhow::Result<Found> {
+async fn one(field: Arc<Field>, kind: Kind, name: String, dice: Dice) -> anyhow::Result<Found> {
     let case = Case::new(&field, name.clone(), dice)?;
     let fought = async {
         match kind {

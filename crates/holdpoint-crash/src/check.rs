@@ -13,7 +13,7 @@ use holdpoint_core::{Call, Digest, Event, Revision};
 
 use crate::agents::Runners;
 use crate::ledger::Place;
-use crate::plan::{LAST_WORD, Plan, PlannedCall};
+use crate::plan::{LAST_WORD, Plan};
 use crate::records::Records;
 use history::{CallHistory, RunHistory, Step};
 
@@ -155,7 +155,8 @@ impl Judged {
                 self.violations.push(format!("{place}: the model never asked for it"));
                 continue;
             };
-            self.judge_call((place, call), planned, (history.status, records));
+            let executions = records.of(place);
+            self.judge_call(&rules::Case { place, call, planned, status: history.status, executions, records });
         }
     }
 
@@ -170,17 +171,12 @@ impl Judged {
         }
     }
 
-    fn judge_call(
-        &mut self,
-        (place, call): (&Place, &CallHistory),
-        planned: PlannedCall,
-        (status, records): (Status, &Records),
-    ) {
-        let case = rules::Case { place, call, planned, status, executions: records.of(place), records };
-        let (late_effects, problems) = rules::check(&case);
+    fn judge_call(&mut self, case: &rules::Case<'_>) {
+        let (late_effects, problems) = rules::check(case);
         self.counts.late_effects += late_effects;
-        let told =
-            problems.into_iter().map(|problem| format!("{place} `{}`: {problem}\n    {}", call.tool, case.tell()));
+        let told = problems
+            .into_iter()
+            .map(|problem| format!("{} `{}`: {problem}\n    {}", case.place, case.call.tool, case.tell()));
         self.violations.extend(told);
     }
 

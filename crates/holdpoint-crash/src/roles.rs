@@ -106,7 +106,7 @@ async fn obey(runners: Runners, command: Command) {
         Command::Answer { agent, continuation, person, verdicts } => {
             let found = (runners.get(agent.as_str()), ContinuationId::parse(&continuation));
             let (Some(runner), Some(continuation)) = found else { return };
-            answer(runner, continuation, (&person, verdicts)).await
+            answer(runner, continuation, &person, verdicts).await
         }
     };
     if let Err(error) = done {
@@ -117,7 +117,8 @@ async fn obey(runners: Runners, command: Command) {
 async fn answer(
     runner: &Runner,
     continuation: ContinuationId,
-    (person, verdicts): (&str, Vec<Verdict>),
+    person: &str,
+    verdicts: Vec<Verdict>,
 ) -> Result<holdpoint::RunResult, holdpoint::Error> {
     let mut decisions = Decisions::new().partial().by(person);
     for Verdict { call, digest, word } in verdicts {

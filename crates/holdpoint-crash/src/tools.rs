@@ -72,14 +72,15 @@ pub(crate) struct Bench {
 impl Bench {
     /// `process` names this incarnation; it decides with the seed where the process waits to be killed.
     pub(crate) fn open(folder: &Path, process: &str, habits: Habits) -> io::Result<Arc<Self>> {
-        Self::dwelling(folder, process, (habits, None))
+        Self::dwelling(folder, process, habits, None)
     }
 
     /// The same for a process that stays somewhere for a while.
     pub(crate) fn dwelling(
         folder: &Path,
         process: &str,
-        (habits, dwell): (Habits, Option<(Point, Duration)>),
+        habits: Habits,
+        dwell: Option<(Point, Duration)>,
     ) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             dwell,

@@ -98,7 +98,7 @@ impl Torture {
         let began = Instant::now();
         let folder = self.folder()?;
         let database = Database::prepare(&self.store, &folder).await?;
-        let mut world = World::begin(self.clone(), (&folder, &database.url)).await?;
+        let mut world = World::begin(self.clone(), &folder, &database.url).await?;
         world.rage().await?;
         world.drain().await?;
         world.end().await?;
@@ -106,7 +106,7 @@ impl Torture {
         let judged = check::judge(&world.runners, &world.records, runs).await?;
         world.violations.extend(judged.violations);
         world.tally.torn_lines = world.tail.torn();
-        let said = show(&self, &world.tally, (&judged.counts, world.violations.len(), began.elapsed()));
+        let said = show(&self, &world.tally, &judged.counts, world.violations.len(), began.elapsed());
         let mut out = std::io::stdout();
         writeln!(out, "{said}")?;
         database.close().await?;
@@ -132,7 +132,7 @@ impl Torture {
 }
 
 impl World {
-    async fn begin(options: Torture, (folder, url): (&Path, &str)) -> anyhow::Result<Self> {
+    async fn begin(options: Torture, folder: &Path, url: &str) -> anyhow::Result<Self> {
         // The store is made here, so that the processes find it.
         let store = open_store(url).await.context("the store")?;
         let ledger = Ledger::open(folder)?;

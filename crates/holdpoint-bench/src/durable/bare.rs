@@ -58,7 +58,7 @@ impl<'a> Bare<'a> {
             return Ok(BareRates { own: sqlite_rate(self.scratch.sqlite(FILE).await?, time).await?, pgbench: None });
         };
         let pgbench = match &self.pgbench {
-            Some(program) => Some(pgbench_rate(program, &options, (clients, time)).await?),
+            Some(program) => Some(pgbench_rate(program, &options, clients, time).await?),
             None => None,
         };
         Ok(BareRates { own: postgres_rate(&options, clients, time).await?, pgbench })
@@ -120,7 +120,8 @@ async fn find_pgbench() -> Option<PathBuf> {
 async fn pgbench_rate(
     program: &PathBuf,
     options: &PgConnectOptions,
-    (clients, time): (usize, Duration),
+    clients: usize,
+    time: Duration,
 ) -> anyhow::Result<f64> {
     let script = tempfile::NamedTempFile::new()?;
     std::fs::write(script.path(), format!("{INSERT};\n"))?;

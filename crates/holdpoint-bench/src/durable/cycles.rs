@@ -60,24 +60,24 @@ pub(super) async fn measure(scratch: &Scratch, arguments: &DurableArguments) -> 
     let beside = Beside::run(arguments.beside.as_deref(), scratch.kind()).await?;
     for clients in CLIENTS {
         let pilot = Instant::now();
-        bench.cycle((clients, clients * WARM_UP)).await?;
+        bench.cycle(clients, clients * WARM_UP).await?;
         let rate = (clients * WARM_UP) as f64 / pilot.elapsed().as_secs_f64();
         let runs = ((rate * arguments.time().as_secs_f64()) as usize).clamp(clients * WARM_UP, RUNS_MAX);
         let mut rounds = Vec::new();
         for _ in 0..arguments.rounds.max(1) {
-            rounds.push(bench.round((clients, runs), bare.measure(clients, arguments.time()).await?).await?);
+            rounds.push(bench.round(clients, runs, bare.measure(clients, arguments.time()).await?).await?);
         }
-        report((scratch.kind(), clients), &rounds);
+        report(scratch.kind(), clients, &rounds);
         beside.compare(clients, median_of(&rounds, |round| round.cycles_per_s));
     }
     Ok(())
 }
 
 impl Bench {
-    async fn round(self: &Arc<Self>, (clients, runs): (usize, usize), bare: BareRates) -> anyhow::Result<Round> {
+    async fn round(self: &Arc<Self>, clients: usize, runs: usize, bare: BareRates) -> anyhow::Result<Round> {
         let before = self.store.counted();
         let cpu = ProcessTime::now();
-        let (pausing, all) = self.cycle((clients, runs)).await?;
+        let (pausing, all) = self.cycle(clients, runs).await?;
         let cpu = cpu.elapsed();
         let counted = self.store.counted().since(before);
         let transitions = counted.commits as f64;
@@ -93,15 +93,15 @@ impl Bench {
     }
 
     /// All runs pause, then all are resumed: how long the first took, and how long both.
-    async fn cycle(self: &Arc<Self>, (clients, runs): (usize, usize)) -> anyhow::Result<(Duration, Duration)> {
+    async fn cycle(self: &Arc<Self>, clients: usize, runs: usize) -> anyhow::Result<(Duration, Duration)> {
         let started = Instant::now();
-        let paused = at_once((clients, runs), |_| {
+        let paused = at_once(clients, runs, |_| {
             let bench = Arc::clone(self);
             async move { bench.pause().await }
         });
         let paused: Arc<[ContinuationId]> = paused.await?.into();
         let pausing = started.elapsed();
-        let resumed = at_once((clients, runs), |index| {
+        let resumed = at_once(clients, runs, |index| {
             let (bench, from) = (Arc::clone(self), paused[index].clone());
             async move { bench.resume(from).await }
         });
@@ -123,7 +123,7 @@ impl Bench {
 }
 
 /// Does something so many times, so many of them at once. What comes of it is in the order of its coming.
-pub(super) async fn at_once<T, F, D>((clients, times): (usize, usize), job: D) -> anyhow::Result<Vec<T>>
+pub(super) async fn at_once<T, F, D>(clients: usize, times: usize, job: D) -> anyhow::Result<Vec<T>>
 where
     T: Send + 'static,
     F: Future<Output = anyhow::Result<T>> + Send + 'static,
@@ -149,7 +149,7 @@ fn median_of(rounds: &[Round], field: impl Fn(&Round) -> f64) -> f64 {
     median(&rounds.iter().map(field).collect::<Vec<_>>())
 }
 
-fn report((store, clients): (&str, usize), rounds: &[Round]) {
+fn report(store: &str, clients: usize, rounds: &[Round]) {
     let of = |field: fn(&Round) -> f64| median_of(rounds, field);
     let pgbench = |round: &Round| round.bare.pgbench.unwrap_or(f64::NAN);
     let pauses: Vec<f64> = rounds.iter().map(|round| round.pauses_per_s).collect();

@@ -51,7 +51,7 @@ pub(super) async fn measure(place: &Place) -> anyhow::Result<()> {
             let kind = scratch.kind();
             let grown = grow(&scratch, variant.shape(turns)).await;
             let grown = finish(scratch, grown).await?;
-            report((kind, variant), turns, (grown, of_50));
+            report(kind, variant, turns, grown, of_50);
             of_50 = Some(grown);
         }
     }
@@ -92,7 +92,7 @@ async fn grow(scratch: &Scratch, shape: Shape) -> anyhow::Result<Grown> {
     })
 }
 
-fn report((store, variant): (&str, &Variant), turns: usize, (grown, of_50): (Grown, Option<Grown>)) {
+fn report(store: &str, variant: &Variant, turns: usize, grown: Grown, of_50: Option<Grown>) {
     let bytes_max = TIMES_MESSAGES_MAX * grown.message_bytes + PER_TURN_BYTES_MAX * turns as f64;
     let rows_over_50 = of_50.map(|of_50| grown.row_bytes / of_50.row_bytes);
     let pages_over_50 = of_50.map(|of_50| grown.page_bytes / of_50.page_bytes);

@@ -103,7 +103,7 @@ impl Queue {
     /// Opens so many tasks, and lets the database come to rest.
     async fn fill(&self, waiting: usize) -> anyhow::Result<()> {
         let every = (waiting / RARE).max(1);
-        at_once((FILLERS, waiting.div_ceil(TASKS_PER_RUN)), |run| {
+        at_once(FILLERS, waiting.div_ceil(TASKS_PER_RUN), |run| {
             let store = self.store.clone();
             async move {
                 let first = run * TASKS_PER_RUN;

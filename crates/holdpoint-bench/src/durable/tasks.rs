@@ -53,7 +53,7 @@ pub(super) async fn measure(scratch: &Scratch, rounds: usize) -> anyhow::Result<
 async fn round(agent: &Agent, store: &Counting) -> anyhow::Result<f64> {
     let wanted = store.counted().finished + RUNS as u64;
     let started = Instant::now();
-    at_once((CLIENTS, RUNS), |_| {
+    at_once(CLIENTS, RUNS, |_| {
         let agent = agent.clone();
         async move {
             let out = agent.chat("go").await?;

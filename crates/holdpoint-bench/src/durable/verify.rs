@@ -23,7 +23,7 @@ const MILLION_S_MAX: f64 = 10.0;
 pub(super) async fn measure(scratch: &Scratch, rows: usize) -> anyhow::Result<()> {
     let store = holdpoint::open_store(&scratch.url()).await?;
     let started = Instant::now();
-    at_once((WRITERS, rows.div_ceil(ROWS_PER_RUN)), |_| {
+    at_once(WRITERS, rows.div_ceil(ROWS_PER_RUN), |_| {
         let store = store.clone();
         async move { write_run(&store).await }
     })

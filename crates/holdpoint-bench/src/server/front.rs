@@ -11,6 +11,15 @@ use tokio_util::sync::CancellationToken;
 /// How long a request asks to wait: longer than any run here takes.
 const WAIT_MS: u32 = 30_000;
 
+/// How many runs are posted.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    /// Clients at the same time.
+    pub(super) clients: usize,
+    /// Runs of each client, one after another.
+    pub(super) each: usize,
+}
+
 /// A server in this process.
 pub(super) struct Front {
     url: String,
@@ -45,14 +54,14 @@ impl Front {
     }
 
     /// Posts so many runs of an agent, some at once, and waits for the end of each.
-    pub(super) async fn post(&self, agent: &str, (clients, each): (usize, usize)) -> anyhow::Result<()> {
+    pub(super) async fn post(&self, agent: &str, load: Load) -> anyhow::Result<()> {
         let url = format!("{}/v1/runs?wait_ms={WAIT_MS}", self.url);
         let body = json!({ "agent": agent, "input": "go" });
         let mut under_way = JoinSet::new();
-        for _ in 0..clients {
+        for _ in 0..load.clients {
             let (client, url, body) = (self.client.clone(), url.clone(), body.clone());
             under_way.spawn(async move {
-                for _ in 0..each {
+                for _ in 0..load.each {
                     let run = posted(&client, &url, &body).await?;
                     anyhow::ensure!(run["status"] == "finished", "a run is `{}`", run["status"]);
                 }

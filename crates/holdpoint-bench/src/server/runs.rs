@@ -7,7 +7,7 @@ use holdpoint_server::{ServedAgent, Server};
 use serde_json::json;
 
 use super::bare;
-use super::front::{Front, limits};
+use super::front::{Front, Load, limits};
 use super::writes::Writes;
 use crate::durable::database::{Place, Scratch};
 use crate::durable::finish;
@@ -16,9 +16,9 @@ use crate::durable::turns::{self, Shape};
 use crate::parts::{Says, print};
 
 /// How many requests are under way at once, and how many runs each of them makes in a round.
-const SHAPES: [(usize, usize); 2] = [(1, 200), (16, 50)];
+const LOADS: [Load; 2] = [Load { clients: 1, each: 200 }, Load { clients: 16, each: 50 }];
 /// How many of them come before anything is measured.
-const WARM_UP: (usize, usize) = (4, 25);
+const WARM_UP: Load = Load { clients: 4, each: 25 };
 /// The CPU time of the whole process per run, its client included, in milliseconds.
 const CPU_MS_MAX: f64 = 1.0;
 /// The turns with a call before the final text, and the commits that may take.
@@ -58,19 +58,19 @@ impl Case<'_> {
         let bare = Front::of_routes(bare::router(shared)).await?;
         ours.post("bench", WARM_UP).await?;
         bare.post("bench", WARM_UP).await?;
-        for shape in SHAPES {
+        for load in LOADS {
             let (mut measured, mut beside) = (Vec::new(), Vec::new());
             for _ in 0..rounds {
-                beside.push(round(&bare, &store, shape).await?);
-                measured.push(round(&ours, &store, shape).await?);
+                beside.push(round(&bare, &store, load).await?);
+                measured.push(round(&ours, &store, load).await?);
             }
-            self.report(shape.0, (&measured, &beside));
+            self.report(load.clients, &measured, &beside);
         }
         bare.end().await?;
         ours.end().await
     }
 
-    fn report(&self, at_once: usize, (ours, bare): (&[Round], &[Round])) {
+    fn report(&self, at_once: usize, ours: &[Round], bare: &[Round]) {
         let of = |rounds: &[Round], pick: fn(&Round) -> f64| median(&rounds.iter().map(pick).collect::<Vec<_>>());
         let (cpu_ms, commits) = (of(ours, |round| round.cpu_ms), of(ours, |round| round.commits));
         print(&json!({
@@ -84,12 +84,12 @@ impl Case<'_> {
     }
 }
 
-async fn round(front: &Front, store: &Writes, (clients, each): (usize, usize)) -> anyhow::Result<Round> {
+async fn round(front: &Front, store: &Writes, load: Load) -> anyhow::Result<Round> {
     let before = store.written();
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
-    front.post("bench", (clients, each)).await?;
+    front.post("bench", load).await?;
     let (wall, cpu, after) = (wall.elapsed(), cpu.elapsed(), store.written());
-    let runs = (clients * each) as f64;
+    let runs = (load.clients * load.each) as f64;
     Ok(Round {
         wall_ms: wall.as_secs_f64() * 1e3 / runs,
         cpu_ms: cpu.as_secs_f64() * 1e3 / runs,

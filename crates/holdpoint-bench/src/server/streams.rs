@@ -79,7 +79,7 @@ pub(super) async fn measure(place: &Place, plan: &Plan) -> anyhow::Result<()> {
     let keeping = tokio::spawn(keep_silent(silent));
     for kind in [Kind::Paused, Kind::RunningElsewhere] {
         let scratch = place.scratch().await?;
-        let measured = measure_kind((&scratch, &address), plan, kind).await;
+        let measured = measure_kind(&scratch, &address, plan, kind).await;
         finish(scratch, measured).await?;
     }
     keeping.abort();
@@ -94,7 +94,7 @@ async fn keep_silent(listener: TcpListener) {
     }
 }
 
-async fn measure_kind((scratch, silent): (&Scratch, &str), plan: &Plan, kind: Kind) -> anyhow::Result<()> {
+async fn measure_kind(scratch: &Scratch, silent: &str, plan: &Plan, kind: Kind) -> anyhow::Result<()> {
     let home = Home::new(&plan.program, &scratch.url(), silent)?;
     let driver = home.start().await?;
     let runs = begin_runs(&driver, kind, plan.streams).await?;
@@ -105,7 +105,7 @@ async fn measure_kind((scratch, silent): (&Scratch, &str), plan: &Plan, kind: Ki
         server.kill().await?;
     }
     driver.kill().await?;
-    report(scratch.kind(), (kind, runs.len()), &rounds);
+    report(scratch.kind(), kind, runs.len(), &rounds);
     Ok(())
 }
 
@@ -202,7 +202,7 @@ async fn idle(server: &Program) -> anyhow::Result<Idle> {
     Ok(Idle { cpu_percent: cpu * 100.0 / seconds, store_calls_per_s: calls / seconds })
 }
 
-fn report(store: &str, (kind, streams): (Kind, usize), rounds: &[Round]) {
+fn report(store: &str, kind: Kind, streams: usize, rounds: &[Round]) {
     let of = |pick: fn(&Round) -> f64| median(&rounds.iter().map(pick).collect::<Vec<_>>());
     let growth_mb = of(|round| round.growth_mb);
     let cpu = of(|round| round.idle.cpu_percent);

@@ -32,8 +32,8 @@ pub(super) async fn fight(mut case: Case) -> anyhow::Result<Found> {
         loop {
             tokio::time::sleep(Duration::from_millis(dice.between(EVERY_MS.0, EVERY_MS.1))).await;
             let who = if dice.chance(500) { "late" } else { "ana" };
-            let answer = (who, question.id.clone(), question.digest);
-            rejected += u64::from(!case.allow(&paused, answer).await);
+            let is_accepted = case.allow(&paused, who, question.id.clone(), question.digest).await;
+            rejected += u64::from(!is_accepted);
             if case.is_over().await? {
                 return anyhow::Ok(rejected);
             }

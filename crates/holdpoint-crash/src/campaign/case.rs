@@ -105,7 +105,7 @@ impl Case {
     /// Starts another process. It is up when this returns.
     pub(super) async fn spawn(&self, party: Orders) -> anyhow::Result<Process> {
         let name = format!("{}.{}", self.name, party.name());
-        let child = Party::spawn(&self.field, (&self.name, &name), party)?;
+        let child = Party::spawn(&self.field, &self.name, &name, party)?;
         self.field.up(&name).await;
         Ok(Process { name, child })
     }
@@ -199,7 +199,7 @@ impl Case {
     }
 
     /// Lets the call run, as an answer to the question with this digest.
-    pub(super) async fn allow(&self, result: &RunResult, (who, call, digest): (&str, CallId, Digest)) -> bool {
+    pub(super) async fn allow(&self, result: &RunResult, who: &str, call: CallId, digest: Digest) -> bool {
         let decisions = Decisions::new().allow(call).shown(digest).by(who).partial();
         self.runner.resume(ResumeFrom::from(result).by_batch(), decisions).await.is_ok()
     }

@@ -40,7 +40,7 @@ struct Read {
 }
 
 impl Field {
-    pub(super) async fn open(folder: &Path, (url, broken): (&str, Option<Break>)) -> anyhow::Result<Arc<Self>> {
+    pub(super) async fn open(folder: &Path, url: &str, broken: Option<Break>) -> anyhow::Result<Arc<Self>> {
         let store = wrap(open_store(url).await.context("the store")?, broken);
         // The ledger is there before anybody reads it.
         Ledger::open(folder)?;

@@ -20,22 +20,22 @@ pub(super) async fn fight(mut case: Case) -> anyhow::Result<Found> {
     let is_worker = case.dice.chance(300);
     let kept = (case.keep(), is_worker.then(|| case.work()));
     match (is_worker, case.field.url.starts_with("postgres")) {
-        (true, _) => worker(&case, (link, time)).await?,
-        (false, true) => driver_behind_proxy(&case, (link, time)).await?,
-        (false, false) => driver(&case, (link, time)).await?,
+        (true, _) => worker(&case, link, time).await?,
+        (false, true) => driver_behind_proxy(&case, link, time).await?,
+        (false, false) => driver(&case, link, time).await?,
     }
     drop(kept);
     case.judge().await
 }
 
-async fn driver(case: &Case, link: (Link, Duration)) -> anyhow::Result<()> {
-    let orders = Orders { link: Some(link), ..Orders::new(Does::Start, "note_never") };
+async fn driver(case: &Case, link: Link, time: Duration) -> anyhow::Result<()> {
+    let orders = Orders { link: Some((link, time)), ..Orders::new(Does::Start, "note_never") };
     let mut process = case.spawn(orders).await?;
     case.see_through().await?;
     process.ended().await
 }
 
-async fn driver_behind_proxy(case: &Case, (link, time): (Link, Duration)) -> anyhow::Result<()> {
+async fn driver_behind_proxy(case: &Case, link: Link, time: Duration) -> anyhow::Result<()> {
     let proxy = Proxy::open(&case.field.url).await?;
     let orders = Orders { store: Some(proxy.url.clone()), warm: true, ..Orders::new(Does::Start, "note_never") };
     let mut process = case.spawn(orders.dwelling(Point::InModel, DWELL)).await?;
@@ -60,11 +60,11 @@ async fn driver_behind_proxy(case: &Case, (link, time): (Link, Duration)) -> any
 }
 
 /// A worker that hears late of its lease, or never.
-async fn worker(case: &Case, link: (Link, Duration)) -> anyhow::Result<()> {
+async fn worker(case: &Case, link: Link, time: Duration) -> anyhow::Result<()> {
     case.start("work_never").await?;
-    let orders = Orders { link: Some(link), ..Orders::new(Does::Work, "work_never") };
+    let orders = Orders { link: Some((link, time)), ..Orders::new(Does::Work, "work_never") };
     let _process = case.spawn(orders).await?;
     case.see_through().await?;
-    tokio::time::sleep(link.1 + DWELL).await;
+    tokio::time::sleep(time + DWELL).await;
     Ok(())
 }

@@ -102,7 +102,7 @@ impl Orders {
 }
 
 impl Party {
-    pub(super) fn spawn(field: &Field, (case, name): (&str, &str), orders: Orders) -> anyhow::Result<Child> {
+    pub(super) fn spawn(field: &Field, case: &str, name: &str, orders: Orders) -> anyhow::Result<Child> {
         let mut command = Command::new(&field.program);
         let does = orders.does.to_possible_value().context("a name")?;
         command.args(["party", "--store", orders.store.as_ref().unwrap_or(&field.url)]);
@@ -133,10 +133,10 @@ impl Party {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let store = open_store(&self.store).await.context("the store")?;
         let dwell = self.dwell.map(|point| (point, Duration::from_millis(self.dwell_ms)));
-        let bench = Bench::dwelling(&self.ledger, &self.name, (Habits::default(), dwell))?;
+        let bench = Bench::dwelling(&self.ledger, &self.name, Habits::default(), dwell)?;
         let link_time = Duration::from_millis(self.link_ms);
         let store = self.link.map_or_else(|| store.clone(), |link| link.wrap(&store, link_time));
-        let runner = agents::runner_with(&self.case, &store, (&bench, self.broken))?;
+        let runner = agents::runner_with(&self.case, &store, &bench, self.broken)?;
         if self.warm {
             let bench = Bench::open(&self.ledger, &self.name, Habits::default())?;
             let other = agents::runner(&format!("{}-warm", self.case), &store, &bench)?;

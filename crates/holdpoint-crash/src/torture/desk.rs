@@ -61,7 +61,7 @@ impl World {
         let mut verdicts = Vec::new();
         for pending in result.pending_confirmations() {
             let word = match &pending.doubt {
-                Some(doubt) => self.resolve(result, (&pending, doubt)).await?,
+                Some(doubt) => self.resolve(result, &pending, doubt).await?,
                 None => by_plan(&pending),
             };
             if let Some(word) = word {
@@ -73,11 +73,7 @@ impl World {
     }
 
     /// Did it happen? The ledger knows, once nobody can write to it any more.
-    async fn resolve(
-        &mut self,
-        result: &RunResult,
-        (pending, doubt): (&Pending, &Doubt),
-    ) -> anyhow::Result<Option<Word>> {
+    async fn resolve(&mut self, result: &RunResult, pending: &Pending, doubt: &Doubt) -> anyhow::Result<Option<Word>> {
         let run = result.run_id().to_string();
         let place = Place { run, turn: result.run().turn().0, index: pending.index.0 };
         let repeatable = kind_of(pending.tool.as_str()).is_some_and(|kind| kind.repeat.may_repeat());

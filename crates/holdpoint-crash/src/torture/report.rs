@@ -46,7 +46,7 @@ impl Tally {
 }
 
 /// The summary. The address of the store may hold a password: only its kind is shown.
-pub(super) fn show(options: &Torture, tally: &Tally, (counts, violations, took): (&Counts, usize, Duration)) -> Value {
+pub(super) fn show(options: &Torture, tally: &Tally, counts: &Counts, violations: usize, took: Duration) -> Value {
     json!({
         "store": options.store.split(':').next(),
         "seed": options.seed,

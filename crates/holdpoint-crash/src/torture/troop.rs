@@ -83,7 +83,7 @@ const PLACES: [&str; 3] = ["server", "worker-1", "worker-2"];
 
 impl Troop {
     pub(super) fn start(orders: Orders, habits: Habits) -> anyhow::Result<Self> {
-        let slots = PLACES.iter().map(|place| spawn(&orders, (place, 1), habits));
+        let slots = PLACES.iter().map(|place| spawn(&orders, place, 1, habits));
         let slots = slots.collect::<anyhow::Result<_>>()?;
         Ok(Self { orders, slots, habits })
     }
@@ -101,7 +101,7 @@ impl Troop {
     /// Starts the next process in a slot.
     pub(super) fn replace(&mut self, slot: usize) -> anyhow::Result<()> {
         let Slot { place, generation, .. } = self.slots[slot];
-        self.slots[slot] = spawn(&self.orders, (place, generation + 1), self.habits)?;
+        self.slots[slot] = spawn(&self.orders, place, generation + 1, self.habits)?;
         Ok(())
     }
 
@@ -176,7 +176,7 @@ fn logs(folder: &std::path::Path) -> PathBuf {
     folder.join("logs")
 }
 
-fn spawn(orders: &Orders, (place, generation): (&'static str, u32), habits: Habits) -> anyhow::Result<Slot> {
+fn spawn(orders: &Orders, place: &'static str, generation: u32, habits: Habits) -> anyhow::Result<Slot> {
     let process = format!("{place}.{generation}");
     std::fs::create_dir_all(logs(&orders.folder))?;
     let log = File::create(logs(&orders.folder).join(format!("{process}.log")))?;
