@@ -26,7 +26,7 @@ fn check_file(tree: &Tree, file: &File) -> Vec<Problem> {
             }
         }
         for (name, target) in placed(line) {
-            if !is_there(tree, file, (name, target)) {
+            if !is_there(tree, file, name, target) {
                 problems.push(Problem::new(&file.path, number, format!("there is no `{name}` in `{target}`")));
             }
         }
@@ -108,7 +108,7 @@ fn placed(line: &str) -> Vec<(&str, &str)> {
 }
 
 /// Whether a Rust file has a name. What is no Rust file is not looked into.
-fn is_there(tree: &Tree, from: &File, (name, target): (&str, &str)) -> bool {
+fn is_there(tree: &Tree, from: &File, name: &str, target: &str) -> bool {
     let path = resolve(&from.path, target);
     let code = tree.files.iter().find(|file| Some(&file.path) == path.as_ref()).and_then(|file| file.code.as_ref());
     code.is_none_or(|code| code.words.iter().any(|(word, _)| word == name))

@@ -6,9 +6,9 @@ fn lines(count: usize) -> Tree {
 }
 
 #[test]
-fn a_file_may_have_600_lines_and_no_more() {
-    assert_eq!(messages(&check(&lines(600))), Vec::<String>::new());
-    assert_eq!(messages(&check(&lines(601))), ["crates/x/src/lib.rs:601: 601 lines: a file has at most 600"]);
+fn a_file_may_have_500_lines_and_no_more() {
+    assert_eq!(messages(&check(&lines(500))), Vec::<String>::new());
+    assert_eq!(messages(&check(&lines(501))), ["crates/x/src/lib.rs:501: 501 lines: a file has at most 500"]);
 }
 
 #[test]
@@ -23,4 +23,36 @@ fn a_function_may_have_70_lines_and_no_more() {
     assert_eq!(check(&Tree::sample(&[("a.rs", &function(70))])).len(), 0);
     let found = check(&Tree::sample(&[("a.rs", &function(71))]));
     assert_eq!(messages(&found), ["a.rs:2: `long` has 71 lines: a function has at most 70"]);
+}
+
+#[test]
+fn a_file_on_the_list_that_is_short_must_leave_it() {
+    let long = "crates/holdpoint-core/src/apply.rs";
+    assert_eq!(check(&Tree::sample(&[(long, &"// a\n".repeat(501))])).len(), 0);
+    assert_eq!(messages(&check(&Tree::sample(&[(long, "// a\n")]))).len(), 1);
+}
+
+#[test]
+fn a_trait_may_have_12_methods_and_no_more() {
+    let methods = |count: usize| format!("trait Wide {{\n{}}}\n", "    fn one(&self);\n".repeat(count));
+    assert_eq!(check(&Tree::sample(&[("a.rs", &methods(12))])).len(), 0);
+    let found = check(&Tree::sample(&[("a.rs", &methods(13))]));
+    assert_eq!(messages(&found), ["a.rs:1: `Wide` has 13 methods: a trait has at most 12"]);
+}
+
+#[test]
+fn no_function_takes_a_tuple_outside_the_listed_crates() {
+    let text = "fn f((a, b): (u8, u8)) {}";
+    let found = check(&Tree::sample(&[("crates/holdpoint-core/src/a.rs", text)]));
+    assert_eq!(
+        messages(&found),
+        ["crates/holdpoint-core/src/a.rs:1: `f` takes a tuple: use a struct or more parameters"]
+    );
+    assert_eq!(check(&Tree::sample(&[("crates/holdpoint-server/src/a.rs", text)])).len(), 0);
+}
+
+#[test]
+fn a_crate_on_the_list_without_tuples_must_leave_it() {
+    let found = check(&Tree::sample(&[("crates/holdpoint-server/src/a.rs", "fn f(a: u8) {}")]));
+    assert_eq!(messages(&found), ["xtask/src/tidy/sizes.rs:1: `holdpoint-server` takes no tuple any more"]);
 }
