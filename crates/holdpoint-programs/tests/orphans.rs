@@ -84,12 +84,7 @@ impl Family {
             let mut registers = entries.filter(|path| path.is_dir());
             registers.any(|register| std::fs::read_dir(register).unwrap().next().is_some())
         };
-        let begun = Instant::now();
-        while !is_registered() {
-            assert!(begun.elapsed() < PATIENCE, "the program is not registered");
-            // tidy: sleeps because another process writes the register.
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until(is_registered);
         Self { parent, own, other, folder }
     }
 

@@ -3,9 +3,10 @@
 use crate::common;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::server::{Started, start};
+use common::until;
 use holdpoint_store_postgres::testing::Scratch;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -61,15 +62,6 @@ fn effects(folder: &Path) -> usize {
     std::fs::read_dir(folder.join("effects")).map_or(0, Iterator::count)
 }
 
-fn until(what: &str, mut look: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !look() {
-        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
-        // tidy: sleeps because the others are processes of their own, which are looked at again after a while
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 fn worker(folder: &Path, name: &str) -> Started {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_holdpoint"));
     command.args(["worker", "--concurrency", "2", "--lease-ms", "1000", "--name", name]).current_dir(folder);
@@ -102,7 +94,7 @@ fn all_runs_end_and_each_effect_happens_once_although_a_server_and_a_worker_die(
         run["id"].as_str().unwrap().to_owned()
     };
     let runs: Vec<String> = (0..RUNS).map(begin).collect();
-    until("the first effects", || effects(folder.path()) >= DIE_AFTER);
+    until("the first effects", || (effects(folder.path()) >= DIE_AFTER).then_some(()));
     servers.remove(0).kill();
     workers.remove(0).kill();
     let survivor = &clients[1];
@@ -111,7 +103,7 @@ fn all_runs_end_and_each_effect_happens_once_although_a_server_and_a_worker_die(
             let (status, run): (u16, Value) = survivor.get(&format!("/v1/runs/{run}"));
             assert_eq!(status, 200, "{run}");
             assert!(run["status"] != "failed" && run["status"] != "awaiting_tool_confirmation", "{run}");
-            run["status"] == "finished"
+            (run["status"] == "finished").then_some(())
         });
     }
     assert_eq!(effects(folder.path()), RUNS, "one effect for each run");

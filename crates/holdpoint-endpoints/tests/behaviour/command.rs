@@ -139,11 +139,19 @@ fn is_alive(pid: &str) -> bool {
     state == Some(false)
 }
 
-async fn all_gone(pids: &[String]) {
-    while pids.iter().any(|pid| is_alive(pid)) {
-        // tidy: sleeps because the end of a process that is not ours can only be looked for
+/// Looks until there is what it looks for.
+async fn found<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        // tidy: sleeps because other processes, their ends and their files can only be looked for
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+async fn all_gone(pids: &[String]) {
+    found(|| (!pids.iter().any(|pid| is_alive(pid))).then_some(())).await;
 }
 
 /// A shell that starts a child and a grandchild, writes all three numbers to a file, and waits.
@@ -155,15 +163,12 @@ fn family(folder: &Path, more: &Value) -> Arc<dyn Tool> {
 }
 
 async fn pids_of(folder: &Path) -> Vec<String> {
-    loop {
+    found(|| {
         let text = std::fs::read_to_string(folder.join("ready")).unwrap_or_default();
         let pids: Vec<String> = text.lines().map(str::to_owned).collect();
-        if pids.len() == 3 && pids.iter().all(|pid| is_alive(pid)) {
-            return pids;
-        }
-        // tidy: sleeps because a file that another process writes can only be looked for
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        (pids.len() == 3 && pids.iter().all(|pid| is_alive(pid))).then_some(pids)
+    })
+    .await
 }
 
 #[tokio::test]
@@ -217,10 +222,7 @@ async fn a_dropped_call_kills_the_program_and_its_children() {
 
 /// Our own child leaves no entry in the list of processes.
 async fn is_reaped(pid: &str) {
-    while Path::new(&format!("/proc/{pid}")).exists() {
-        // tidy: sleeps because the list of processes can only be looked at
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    found(|| (!Path::new(&format!("/proc/{pid}")).exists()).then_some(())).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use crate::common;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,27 @@ async fn refused(config: ServerConfig) -> ConnectProblem {
     match McpServers::connect([("s", ServerConfig { required: true, ..config })]).await.unwrap_err() {
         McpError::Connect { problem, .. } => problem,
         other => panic!("{other}"),
+    }
+}
+
+/// A server that writes a line into a file for each call that it gets.
+struct Noting {
+    config: ServerConfig,
+    calls: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Noting {
+    fn new(mode: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let calls = folder.path().join("calls");
+        let mut config = faulty(mode);
+        config.command.push(calls.to_str().unwrap().to_owned());
+        Self { config, calls, _folder: folder }
+    }
+
+    async fn got(&self, calls: usize) {
+        until("the server has the call", || lines(&self.calls) == calls).await;
     }
 }
 
@@ -45,12 +67,12 @@ async fn a_server_that_hangs_is_told_that_nobody_waits_any_more() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_is_cancelled_at_the_server() {
-    let servers = connect("s", faulty("plain")).await;
+    let noting = Noting::new("plain");
+    let servers = connect("s", noting.config.clone()).await;
     let hang = tool(&servers, "s__hang");
     let task = tokio::spawn(async move { call(&hang, json!({})).await });
     let counting = tool(&servers, "s__counts");
-    // tidy: sleeps because the server must have the call before it is dropped, and nobody is told of that.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    noting.got(1).await;
     task.abort();
     let told = counts(&counting).await;
     assert_eq!((&told["calls"], &told["cancelled"]), (&json!(2), &json!(1)), "{told}");
@@ -218,11 +240,11 @@ async fn the_first_call_of_a_server_that_was_left_alone_is_served() {
 
 #[tokio::test]
 async fn a_tool_that_changes_while_a_call_waits_for_its_place_is_not_called() {
-    let servers = connect("s", faulty("slow")).await;
+    let noting = Noting::new("slow");
+    let servers = connect("s", noting.config.clone()).await;
     let (hold, sly) = (tool(&servers, "s__hold"), tool(&servers, "s__sly"));
     let held = tokio::spawn(async move { call(&hold, json!({})).await });
-    // tidy: sleeps because the first call must have its place before the second one wants it.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    noting.got(1).await;
     assert!(sly.is_offered());
     let text = call(&sly, json!({})).await.result.text();
     assert!(text.contains("nobody accepted that"), "{text}");
@@ -267,21 +289,21 @@ async fn a_program_and_what_it_started_end_with_the_connection() {
 
 #[tokio::test]
 async fn calls_run_one_after_another_unless_the_configuration_says_otherwise() {
-    let one = connect("s", faulty("plain")).await;
+    let noting = Noting::new("plain");
+    let one = connect("s", noting.config.clone()).await;
     let hang = tool(&one, "s__hang");
     let held = tokio::spawn(async move { call(&hang, json!({})).await });
-    // tidy: sleeps because the first call must have its place before the second one wants it.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    noting.got(1).await;
     let calling = Calling { timeout: Duration::from_millis(300), ..Calling::default() };
     let waits = try_call(&tool(&one, "s__work"), json!({}), calling).await.unwrap();
     assert_eq!(waits.outcome, Outcome::TimedOut);
     held.abort();
 
-    let two = connect("s", ServerConfig { concurrency: 2.try_into().unwrap(), ..faulty("plain") }).await;
+    let noting = Noting::new("plain");
+    let two = connect("s", ServerConfig { concurrency: 2.try_into().unwrap(), ..noting.config.clone() }).await;
     let hang = tool(&two, "s__hang");
     let held = tokio::spawn(async move { call(&hang, json!({})).await });
-    // tidy: sleeps because the first call must have its place before the second one wants it.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    noting.got(1).await;
     assert_eq!(call(&tool(&two, "s__work"), json!({})).await.result.text(), "done");
     held.abort();
 }

@@ -15,9 +15,8 @@ fn everything() -> ServerConfig {
     ServerConfig::stdio([node(), npm_package("server-everything/dist/index.js"), "stdio".to_owned()])
 }
 
-/// The same server over HTTP, on a port that is free, until it is dropped.
-async fn everything_over_http() -> (Child, ServerConfig) {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+/// The same server over HTTP, until it is dropped. It listens already.
+async fn everything_on(port: u16) -> Child {
     let mut child = Command::new(node())
         .args([npm_package("server-everything/dist/index.js"), "streamableHttp".to_owned()])
         .env("PORT", port.to_string())
@@ -33,7 +32,15 @@ async fn everything_over_http() -> (Child, ServerConfig) {
         }
     }
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-    (child, ServerConfig::http(format!("http://127.0.0.1:{port}/mcp")))
+    child
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn reached_on(port: u16) -> ServerConfig {
+    ServerConfig::http(format!("http://127.0.0.1:{port}/mcp"))
 }
 
 async fn everything_works(servers: &McpServers) {
@@ -73,38 +80,26 @@ async fn server_everything_is_listed_and_called_over_its_input_and_output() {
 
 #[tokio::test]
 async fn server_everything_is_listed_and_called_over_http() {
-    let (_child, config) = everything_over_http().await;
-    let servers = connect("all", config).await;
+    let port = free_port();
+    let _child = everything_on(port).await;
+    let servers = connect("all", reached_on(port)).await;
     everything_works(&servers).await;
     servers.close().await;
 }
 
 #[tokio::test]
 async fn a_server_over_http_that_was_started_again_is_called_again() {
-    let (mut child, config) = everything_over_http().await;
-    let port = config.url.as_ref().unwrap().split([':', '/']).nth(4).unwrap().to_owned();
-    let servers = connect("all", config).await;
+    let port = free_port();
+    let mut child = everything_on(port).await;
+    let servers = connect("all", reached_on(port)).await;
     let echo = tool(&servers, "all__echo");
     call(&echo, json!({ "message": "one" })).await;
     child.kill().await.unwrap();
     let gone = call(&echo, json!({ "message": "two" })).await;
     assert_eq!(gone.outcome, Outcome::Failed, "{}", gone.result.text());
-    let _again = Command::new(node())
-        .args([npm_package("server-everything/dist/index.js"), "streamableHttp".to_owned()])
-        .env("PORT", port)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    for _ in 0..200 {
-        if call(&echo, json!({ "message": "three" })).await.outcome == Outcome::Succeeded {
-            return;
-        }
-        // tidy: sleeps because a server in another process takes its time to listen.
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("it was never called again");
+    let _again = everything_on(port).await;
+    let again = call(&echo, json!({ "message": "three" })).await;
+    assert_eq!(again.outcome, Outcome::Succeeded, "{}", again.result.text());
 }
 
 #[tokio::test]

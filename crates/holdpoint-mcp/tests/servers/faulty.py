@@ -64,6 +64,9 @@ def ask(message):
 def call(request, name):
     global calls, held
     calls += 1
+    if mode in ("plain", "slow") and len(sys.argv) > 2:
+        with open(sys.argv[2], "a") as begun:
+            begun.write(f"{name}\n")
     if name == "hold":
         time.sleep(0.7)
         held = request["id"]

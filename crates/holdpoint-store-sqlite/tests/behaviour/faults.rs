@@ -141,11 +141,11 @@ async fn a_commit_waits_for_a_lock_that_is_held_for_a_moment() {
     let mut other = stranger(&path).await;
     other.execute("BEGIN EXCLUSIVE").await.unwrap();
     let waiting = store.clone();
-    let commit = tokio::spawn(async move {
+    let mut commit = tokio::spawn(async move {
         waiting.runs.commit(&RunId::new("run"), Revision(1), step(&[b"next"], Status::Running)).await
     });
-    // tidy: sleeps because the commit has to meet the lock; met or not, the test holds
-    tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+    let early = tokio::time::timeout(std::time::Duration::from_millis(30), &mut commit).await;
+    assert!(early.is_err(), "it was committed while another connection had the lock");
     other.execute("ROLLBACK").await.unwrap();
     assert_eq!(commit.await.unwrap().unwrap(), Revision(2));
 }

@@ -37,7 +37,12 @@ async fn a_registered_tool_runs_and_its_output_is_text() {
     let result = run(&adding(), "add", json!({ "a": 5, "b": 3 })).await;
     assert!(result.success);
     assert_eq!((result.tool_name.as_str(), result.output.as_str(), &result.error), ("add", "8", &None));
-    assert!(result.latency_ms >= 0.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_has_the_latency_of_its_tool() {
+    let slow = tool("slow", "Takes a while", async || tokio::time::sleep(Duration::from_millis(1500)).await);
+    assert_eq!(run(&executor(slow), "slow", json!({})).await.latency_ms, 1500.0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,11 +5,11 @@ use crate::common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Counter, PATIENCE, by_name};
+use common::{Counter, by_name, until};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::store::{MemoryStore, Store};
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
-use holdpoint::{Agent, AgentBuilder, Code, Decisions, Keeper, ResumeFrom, Status, Worker};
+use holdpoint::{Agent, AgentBuilder, Code, Decisions, Keeper, ResumeFrom, RunResult, Status, Worker};
 use holdpoint_core::Progress;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -135,17 +135,8 @@ async fn a_worker_with_another_tool_gives_the_call_back_and_a_person_is_asked_ag
     let newer = builder().tool(world.tool("ask_refund", fitting())).build().unwrap();
     tokio::spawn(Keeper::new(newer.runner()).poll(POLL).run(stop.clone()));
     tokio::spawn(Worker::new(newer.runner()).poll(POLL).run(stop.clone()));
-    let asked = async {
-        loop {
-            let result = newer.runner().result(out.run_id()).await.unwrap();
-            if result.status() == Status::AwaitingToolConfirmation {
-                return result;
-            }
-            // tidy: sleeps because it looks again for what a worker does in its own time
-            tokio::time::sleep(POLL).await;
-        }
-    };
-    let asked = tokio::time::timeout(PATIENCE, asked).await.unwrap();
+    let is_asked = |result: &RunResult| result.status() == Status::AwaitingToolConfirmation;
+    let asked = until(&newer, out.run_id(), is_asked).await;
     assert_eq!((world.counter.count(), asked.records()[0].progress), (0, Progress::Pending));
     stop.cancel();
 }

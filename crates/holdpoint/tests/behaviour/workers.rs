@@ -5,10 +5,14 @@ use crate::common;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use common::{Counter, PATIENCE, by_name, echo, until};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::store::{LeaseRequest, LeasedTask, MemoryStore, Store, TaskState};
+use holdpoint::store::{
+    Layer, LeaseRequest, LeasedTask, MemoryStore, Store, StoreError, TaskCompletion, TaskLease, TaskQueueLayer,
+    TaskState,
+};
 use holdpoint::tools::{HookError, Tool, ToolCall, around_fn, raw_tool};
 use holdpoint::{
     Actor, Agent, AgentBuilder, Code, Decision, Decisions, Keeper, Repeat, RunResult, Status, TaskHolder, ToolResult,
@@ -16,6 +20,7 @@ use holdpoint::{
 };
 use holdpoint_core::ToolName;
 use serde_json::json;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 const POLL: Duration = Duration::from_millis(20);
@@ -176,7 +181,7 @@ async fn a_call_that_may_be_repeated_is_tried_again_and_then_asked_about() {
             if !tasks.is_empty() {
                 return tasks;
             }
-            // tidy: sleeps because a worker that finds nothing looks again a little later
+            // tidy: sleeps because the task can be leased again after a time that the store counts
             tokio::time::sleep(POLL).await;
         }
     });
@@ -303,13 +308,13 @@ async fn a_task_that_nobody_does_in_time_expires() {
 #[tokio::test]
 async fn a_worker_that_is_told_to_stop_ends_what_it_does_and_takes_nothing_more() {
     let world = World::new(&[("a", "slow", "{}"), ("b", "slow", "{}")]);
-    let counter = Counter::default();
-    let counts = counter.clone();
+    let (counter, go) = (Counter::default(), Arc::new(Notify::new()));
+    let (counts, may_end) = (counter.clone(), Arc::clone(&go));
     let slow = raw_tool("slow", "Takes a while", json!({"type": "object"}), move |_: ToolCall| {
         counts.add();
+        let may_end = Arc::clone(&may_end);
         async move {
-            // tidy: sleeps because a tool that is at work when the worker is told to stop is what it is about
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            may_end.notified().await;
             "slowly done".to_owned()
         }
     });
@@ -319,6 +324,7 @@ async fn a_worker_that_is_told_to_stop_ends_what_it_does_and_takes_nothing_more(
     let worker = tokio::spawn(Worker::new(agent.runner()).concurrency(1).poll(POLL).run(stop.clone()));
     counter.begun().await;
     stop.cancel();
+    go.notify_one();
     tokio::time::timeout(PATIENCE, worker).await.unwrap().unwrap().unwrap();
     assert_eq!(world.store.tasks.completed(paused.run_id()).await.unwrap().len(), 1);
     let tasks = world.store.tasks.list(&Default::default()).await.unwrap().items;
@@ -326,13 +332,39 @@ async fn a_worker_that_is_told_to_stop_ends_what_it_does_and_takes_nothing_more(
     assert_eq!((waiting, counter.count()), (1, 1));
 }
 
+/// Counts the results that workers stored.
+struct TellsOfResults {
+    inner: Store,
+    stored: Counter,
+}
+
+impl Layer for TellsOfResults {
+    fn inner(&self) -> &Store {
+        &self.inner
+    }
+}
+
+#[async_trait]
+impl TaskQueueLayer for TellsOfResults {
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let completion = self.inner.tasks.complete(lease, result).await?;
+        self.stored.add();
+        Ok(completion)
+    }
+}
+
 #[tokio::test]
 async fn what_runs_here_is_not_held_up_and_nothing_is_lost_when_both_end_at_once() {
-    let world = World::new(&[("a", "remote", "{}"), ("b", "local", "{}")]);
-    let local = raw_tool("local", "Takes a while", json!({"type": "object"}), async |_: ToolCall| {
-        // tidy: sleeps because the other call must end first
-        tokio::time::sleep(Duration::from_millis(80)).await;
-        "here".to_owned()
+    let mut world = World::new(&[("a", "remote", "{}"), ("b", "local", "{}")]);
+    let tells = Arc::new(TellsOfResults { inner: world.store.clone(), stored: Counter::default() });
+    world.store = Store { tasks: Arc::clone(&tells) as _, ..world.store.clone() };
+    let stored = tells.stored.clone();
+    let local = raw_tool("local", "Takes longer than the other", json!({"type": "object"}), move |_: ToolCall| {
+        let stored = stored.clone();
+        async move {
+            stored.begun().await;
+            "here".to_owned()
+        }
     });
     let remote: Arc<dyn Tool> = Arc::new(echo("remote", &Counter::default()));
     let builder = world.builder().with_tool_concurrency("inline", None).route("remote", "defer_all");
