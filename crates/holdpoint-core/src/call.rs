@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::named::named;
 use crate::{
-    Actor, Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Digest, Given, Outcome, Question, Repeat,
+    Actor, Arguments, Attempt, CallArguments, CallId, CallIndex, Code, Digest, Given, Named, Outcome, Question, Repeat,
     RequestedName, Source, Terms, Timestamp, ToolName, ToolResult, Turn,
 };
 
@@ -65,15 +66,16 @@ pub struct Call {
     pub given: Option<Arc<Given>>,
 }
 
-/// How people were involved in a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// Not at all.
-    No,
-    /// A question was asked.
-    Yes,
-    /// Enough people approved.
-    Approved,
+named! {
+    /// How people were involved in a call.
+    pub enum Asked {
+        /// Not at all.
+        No = "no",
+        /// A question was asked.
+        Yes = "yes",
+        /// Enough people approved.
+        Approved = "approved",
+    }
 }
 
 /// Where a call stands.
@@ -249,6 +251,20 @@ impl Progress {
             Progress::Pending => "pending",
             Progress::Uncertain => "uncertain",
             Progress::Settled(outcome) => outcome.as_str(),
+        }
+    }
+}
+
+impl Named for Progress {
+    fn name(&self) -> &str {
+        self.as_str()
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "pending" => Some(Progress::Pending),
+            "uncertain" => Some(Progress::Uncertain),
+            outcome => Outcome::parse(outcome).map(Progress::Settled),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::named::named;
 use crate::{Attempt, Timestamp, ToolResult};
 
 /// What is known of a call whose outcome is unknown.
@@ -63,39 +64,18 @@ impl Evidence {
     }
 }
 
-/// How the outcome of a call came to be unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DoubtCause {
-    /// What ran it, a process or a hook, died between its start and its result.
-    Crashed,
-    /// The worker that had it stopped answering.
-    LeaseLapsed,
-    /// The worker that had it said that it failed after it had started.
-    WorkerFailed,
-    /// It was started as often as it may be.
-    OutOfAttempts,
-    /// It asks a person before it goes on.
-    NeedsInput,
-}
-
-impl DoubtCause {
-    /// Every cause.
-    pub const ALL: [DoubtCause; 5] = [
-        DoubtCause::Crashed,
-        DoubtCause::LeaseLapsed,
-        DoubtCause::WorkerFailed,
-        DoubtCause::OutOfAttempts,
-        DoubtCause::NeedsInput,
-    ];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DoubtCause::Crashed => "crashed",
-            DoubtCause::LeaseLapsed => "lease_lapsed",
-            DoubtCause::WorkerFailed => "worker_failed",
-            DoubtCause::OutOfAttempts => "out_of_attempts",
-            DoubtCause::NeedsInput => "needs_input",
-        }
+named! {
+    /// How the outcome of a call came to be unknown.
+    pub enum DoubtCause {
+        /// What ran it, a process or a hook, died between its start and its result.
+        Crashed = "crashed",
+        /// The worker that had it stopped answering.
+        LeaseLapsed = "lease_lapsed",
+        /// The worker that had it said that it failed after it had started.
+        WorkerFailed = "worker_failed",
+        /// It was started as often as it may be.
+        OutOfAttempts = "out_of_attempts",
+        /// It asks a person before it goes on.
+        NeedsInput = "needs_input",
     }
 }

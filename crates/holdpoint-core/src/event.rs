@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::named::named;
 use crate::{
     Actor, Answer, Attempt, Attributes, CallIndex, CallRecord, CallState, Decision, Digest, DoubtCause, Epoch, Failure,
     Fence, Grant, GrantId, Message, ModelStop, PauseNumber, PauseReason, Settings, Settlement, Snapshot, StopReason,
@@ -309,22 +310,13 @@ impl CallAnswered {
     }
 }
 
-/// When a policy was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// When the model asked for the call.
-    Policy,
-    /// When the call was about to run.
-    Recheck,
-}
-
-impl Stage {
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Stage::Policy => "policy",
-            Stage::Recheck => "recheck",
-        }
+named! {
+    /// When a policy was asked.
+    pub enum Stage {
+        /// When the model asked for the call.
+        Policy = "policy",
+        /// When the call was about to run.
+        Recheck = "recheck",
     }
 }
 

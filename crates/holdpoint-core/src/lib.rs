@@ -23,6 +23,7 @@ mod ids;
 mod input;
 mod lease;
 mod message;
+mod named;
 mod outcome;
 mod owed;
 mod question;
@@ -55,6 +56,7 @@ pub use input::{
 };
 pub use lease::{ClockReading, LeaseTerm};
 pub use message::{AssistantMessage, CallArguments, Message, MessageCall, ProviderState, Role, ToolMessage};
+pub use named::Named;
 pub use outcome::{Failure, ModelStop, Outcome, PauseReason, Repeat, Source, Status, StopReason};
 pub use owed::Effect;
 pub use question::{Question, QuestionAnswer, QuestionDigest, QuestionFacts, QuestionKind, Stated};

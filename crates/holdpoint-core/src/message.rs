@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::named::named;
 use crate::{Arguments, Block, CallId, JsonText, RequestedName, ToolResult};
 
 /// One message of the conversation.
@@ -18,17 +19,18 @@ pub enum Message {
     Tool(ToolMessage),
 }
 
-/// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The system prompt.
-    System,
-    /// A user.
-    User,
-    /// The model.
-    Assistant,
-    /// A tool.
-    Tool,
+named! {
+    /// Who speaks.
+    pub enum Role {
+        /// The system prompt.
+        System = "system",
+        /// A user.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
+        /// A tool.
+        Tool = "tool",
+    }
 }
 
 /// What the model said in one turn.

@@ -2,58 +2,30 @@
 
 use std::fmt;
 
-use crate::Code;
+use crate::named::named;
+use crate::{Code, Named};
 
-/// How a call ended. Final (I3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// It gave a result.
-    Succeeded,
-    /// It gave an error.
-    Failed,
-    /// A policy said no.
-    Denied,
-    /// A person said no.
-    Refused,
-    /// Nobody answered in time.
-    Expired,
-    /// It took longer than its limit.
-    TimedOut,
-    /// The run was cancelled.
-    Cancelled,
-    /// It gave a result that ends the run.
-    Halted,
-    /// It was above the limit of calls per turn.
-    Ignored,
-}
-
-impl Outcome {
-    /// Every outcome.
-    pub const ALL: [Outcome; 9] = [
-        Outcome::Succeeded,
-        Outcome::Failed,
-        Outcome::Denied,
-        Outcome::Refused,
-        Outcome::Expired,
-        Outcome::TimedOut,
-        Outcome::Cancelled,
-        Outcome::Halted,
-        Outcome::Ignored,
-    ];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Succeeded => "succeeded",
-            Outcome::Failed => "failed",
-            Outcome::Denied => "denied",
-            Outcome::Refused => "refused",
-            Outcome::Expired => "expired",
-            Outcome::TimedOut => "timed_out",
-            Outcome::Cancelled => "cancelled",
-            Outcome::Halted => "halted",
-            Outcome::Ignored => "ignored",
-        }
+named! {
+    /// How a call ended. Final (I3).
+    pub enum Outcome {
+        /// It gave a result.
+        Succeeded = "succeeded",
+        /// It gave an error.
+        Failed = "failed",
+        /// A policy said no.
+        Denied = "denied",
+        /// A person said no.
+        Refused = "refused",
+        /// Nobody answered in time.
+        Expired = "expired",
+        /// It took longer than its limit.
+        TimedOut = "timed_out",
+        /// The run was cancelled.
+        Cancelled = "cancelled",
+        /// It gave a result that ends the run.
+        Halted = "halted",
+        /// It was above the limit of calls per turn.
+        Ignored = "ignored",
     }
 }
 
@@ -68,66 +40,39 @@ impl Outcome {
     }
 }
 
-/// Where a result came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// The tool ran.
-    Tool,
-    /// An earlier result was used again.
-    Cache,
-    /// Nothing ran on purpose.
-    DryRun,
-    /// A hook answered in the tool's place.
-    Hook,
-    /// A person gave it.
-    Person,
-    /// Somebody else ran the tool and delivered the result.
-    External,
-}
-
-impl Source {
-    /// Every source.
-    pub const ALL: [Source; 6] =
-        [Source::Tool, Source::Cache, Source::DryRun, Source::Hook, Source::Person, Source::External];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Source::Tool => "tool",
-            Source::Cache => "cache",
-            Source::DryRun => "dry_run",
-            Source::Hook => "hook",
-            Source::Person => "person",
-            Source::External => "external",
-        }
+named! {
+    /// Where a result came from.
+    pub enum Source {
+        /// The tool ran.
+        Tool = "tool",
+        /// An earlier result was used again.
+        Cache = "cache",
+        /// Nothing ran on purpose.
+        DryRun = "dry_run",
+        /// A hook answered in the tool's place.
+        Hook = "hook",
+        /// A person gave it.
+        Person = "person",
+        /// Somebody else ran the tool and delivered the result.
+        External = "external",
     }
 }
 
-/// Whether a call may be started again when nobody knows whether it took effect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Repeat {
-    /// A person must be asked.
-    #[default]
-    Never,
-    /// Doing it twice is doing it once.
-    Safe,
-    /// The tool sees the idempotency key and takes care.
-    WithKey,
+named! {
+    /// Whether a call may be started again when nobody knows whether it took effect.
+    #[derive(Default)]
+    pub enum Repeat {
+        /// A person must be asked.
+        #[default]
+        Never = "never",
+        /// Doing it twice is doing it once.
+        Safe = "safe",
+        /// The tool sees the idempotency key and takes care.
+        WithKey = "with_key",
+    }
 }
 
 impl Repeat {
-    /// Every value.
-    pub const ALL: [Repeat; 3] = [Repeat::Never, Repeat::Safe, Repeat::WithKey];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Repeat::Never => "never",
-            Repeat::Safe => "safe",
-            Repeat::WithKey => "with_key",
-        }
-    }
-
     /// Whether a call in doubt may run again without a person.
     pub fn may_repeat(self) -> bool {
         match self {
@@ -173,32 +118,17 @@ pub enum ModelStop {
     Other(std::sync::Arc<str>),
 }
 
-/// The four ways in which a run fails, all of them resumable by a retry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Failure {
-    /// The provider failed.
-    ProviderError,
-    /// The model said nothing at all.
-    Error,
-    /// A hook failed.
-    HookFailed,
-    /// The conversation is larger than the model's window.
-    ContextWindowExceeded,
-}
-
-impl Failure {
-    /// Every failure.
-    pub const ALL: [Failure; 4] =
-        [Failure::ProviderError, Failure::Error, Failure::HookFailed, Failure::ContextWindowExceeded];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Failure::ProviderError => "provider_error",
-            Failure::Error => "error",
-            Failure::HookFailed => "hook_failed",
-            Failure::ContextWindowExceeded => "context_window_exceeded",
-        }
+named! {
+    /// The four ways in which a run fails, all of them resumable by a retry.
+    pub enum Failure {
+        /// The provider failed.
+        ProviderError = "provider_error",
+        /// The model said nothing at all.
+        Error = "error",
+        /// A hook failed.
+        HookFailed = "hook_failed",
+        /// The conversation is larger than the model's window.
+        ContextWindowExceeded = "context_window_exceeded",
     }
 }
 
@@ -235,10 +165,39 @@ impl StopReason {
             StopReason::Model(stop) => stop.as_str(),
             StopReason::MaxTurns => "max_turns",
             StopReason::Halted => "halted",
-            StopReason::AwaitingToolConfirmation => "awaiting_tool_confirmation",
-            StopReason::AwaitingToolResults => "awaiting_tool_results",
+            StopReason::AwaitingToolConfirmation => PauseReason::AwaitingToolConfirmation.as_str(),
+            StopReason::AwaitingToolResults => PauseReason::AwaitingToolResults.as_str(),
             StopReason::Failed(failure) => failure.as_str(),
             StopReason::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Named for ModelStop {
+    fn name(&self) -> &str {
+        self.as_str()
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Some(ModelStop::parse(name))
+    }
+}
+
+/// Without the model's own reasons, for which a provider may use any word.
+impl Named for StopReason {
+    fn name(&self) -> &str {
+        self.as_str()
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "max_turns" => Some(StopReason::MaxTurns),
+            "halted" => Some(StopReason::Halted),
+            "cancelled" => Some(StopReason::Cancelled),
+            name => {
+                let paused = PauseReason::parse(name).map(PauseReason::stop_reason);
+                paused.or_else(|| Failure::parse(name).map(StopReason::Failed))
+            }
         }
     }
 }
@@ -249,22 +208,13 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// What a run waits for when it is paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PauseReason {
-    /// People.
-    AwaitingToolConfirmation,
-    /// Results.
-    AwaitingToolResults,
-}
-
-impl PauseReason {
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PauseReason::AwaitingToolConfirmation => "awaiting_tool_confirmation",
-            PauseReason::AwaitingToolResults => "awaiting_tool_results",
-        }
+named! {
+    /// What a run waits for when it is paused.
+    pub enum PauseReason {
+        /// People.
+        AwaitingToolConfirmation = "awaiting_tool_confirmation",
+        /// Results.
+        AwaitingToolResults = "awaiting_tool_results",
     }
 }
 
@@ -278,43 +228,20 @@ impl PauseReason {
     }
 }
 
-/// Where a run is, as lists and the API show it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// Somebody drives it, or should.
-    Running,
-    /// People must answer.
-    AwaitingToolConfirmation,
-    /// Results must come.
-    AwaitingToolResults,
-    /// It came to its end.
-    Finished,
-    /// It failed and can be retried.
-    Failed,
-    /// It was cancelled.
-    Cancelled,
-}
-
-impl Status {
-    /// Every status.
-    pub const ALL: [Status; 6] = [
-        Status::Running,
-        Status::AwaitingToolConfirmation,
-        Status::AwaitingToolResults,
-        Status::Finished,
-        Status::Failed,
-        Status::Cancelled,
-    ];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Running => "running",
-            Status::AwaitingToolConfirmation => "awaiting_tool_confirmation",
-            Status::AwaitingToolResults => "awaiting_tool_results",
-            Status::Finished => "finished",
-            Status::Failed => "failed",
-            Status::Cancelled => "cancelled",
-        }
+named! {
+    /// Where a run is, as lists and the API show it.
+    pub enum Status {
+        /// Somebody drives it, or should.
+        Running = "running",
+        /// People must answer.
+        AwaitingToolConfirmation = "awaiting_tool_confirmation",
+        /// Results must come.
+        AwaitingToolResults = "awaiting_tool_results",
+        /// It came to its end.
+        Finished = "finished",
+        /// It failed and can be retried.
+        Failed = "failed",
+        /// It was cancelled.
+        Cancelled = "cancelled",
     }
 }

@@ -2,33 +2,21 @@
 
 use std::sync::Arc;
 
+use crate::named::named;
 use crate::{
     Actor, Answer, Arguments, Attempt, Call, CallIndex, Digest, Doubt, Ground, Run, RunId, Terms, Timestamp, ToolName,
     ToolResult, Turn,
 };
 
-/// What a question is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum QuestionKind {
-    /// May the call run?
-    Permission,
-    /// The call was started and has no result. Did it happen?
-    Doubt,
-    /// The tool was started and asks for something before it goes on.
-    Input,
-}
-
-impl QuestionKind {
-    /// Every kind.
-    pub const ALL: [QuestionKind; 3] = [QuestionKind::Permission, QuestionKind::Doubt, QuestionKind::Input];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            QuestionKind::Permission => "permission",
-            QuestionKind::Doubt => "doubt",
-            QuestionKind::Input => "input",
-        }
+named! {
+    /// What a question is about.
+    pub enum QuestionKind {
+        /// May the call run?
+        Permission = "permission",
+        /// The call was started and has no result. Did it happen?
+        Doubt = "doubt",
+        /// The tool was started and asks for something before it goes on.
+        Input = "input",
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::JsonText;
+use crate::named::named;
 
 /// Attributes that the application gave, by name. Values are canonical JSON.
 pub type Attributes = BTreeMap<Arc<str>, JsonText>;
@@ -85,31 +86,34 @@ impl Default for Settings {
     }
 }
 
-/// Whether the model may ask for several calls in one turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParallelToolCalls {
-    /// Up to the limit.
-    Allowed,
-    /// One; the others are dropped and recorded as ignored.
-    One,
+named! {
+    /// Whether the model may ask for several calls in one turn.
+    pub enum ParallelToolCalls {
+        /// Up to the limit.
+        Allowed = "allowed",
+        /// One; the others are dropped and recorded as ignored.
+        One = "one",
+    }
 }
 
-/// What a question means for the other calls of its turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Siblings {
-    /// Nothing of the turn runs until every question is answered.
-    Hold,
-    /// What was allowed runs at once.
-    Run,
+named! {
+    /// What a question means for the other calls of its turn.
+    pub enum Siblings {
+        /// Nothing of the turn runs until every question is answered.
+        Hold = "hold",
+        /// What was allowed runs at once.
+        Run = "run",
+    }
 }
 
-/// Whether policy is asked again when a call goes from ready to running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recheck {
-    /// It is; only new denials count.
-    On,
-    /// The first decision stays.
-    Off,
+named! {
+    /// Whether policy is asked again when a call goes from ready to running.
+    pub enum Recheck {
+        /// It is; only new denials count.
+        On = "on",
+        /// The first decision stays.
+        Off = "off",
+    }
 }
 
 /// The message that asks for a final answer when the model ends with nothing to say, once per run.
@@ -121,13 +125,14 @@ pub struct FinalAnswer {
     pub tools: FinalTools,
 }
 
-/// Whether the model has its tools when it is asked for a final answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FinalTools {
-    /// It has none.
-    Disabled,
-    /// It has them.
-    Enabled,
+named! {
+    /// Whether the model has its tools when it is asked for a final answer.
+    pub enum FinalTools {
+        /// It has none.
+        Disabled = "disabled",
+        /// It has them.
+        Enabled = "enabled",
+    }
 }
 
 impl Default for FinalAnswer {
@@ -136,22 +141,24 @@ impl Default for FinalAnswer {
     }
 }
 
-/// The order in which the model gets results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultOrder {
-    /// As it asked (I9).
-    Request,
-    /// As they came.
-    Completion,
+named! {
+    /// The order in which the model gets results.
+    pub enum ResultOrder {
+        /// As it asked (I9).
+        Request = "request",
+        /// As they came.
+        Completion = "completion",
+    }
 }
 
-/// How much of a tool's own error message the model sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorDetail {
-    /// A short safe text.
-    Safe,
-    /// The message.
-    Debug,
+named! {
+    /// How much of a tool's own error message the model sees.
+    pub enum ErrorDetail {
+        /// A short safe text.
+        Safe = "safe",
+        /// The message.
+        Debug = "debug",
+    }
 }
 
 /// A model's context window.
@@ -191,11 +198,12 @@ impl Default for ExecutorChoice {
     }
 }
 
-/// Which tools may run beside others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parallel {
-    /// Those marked `parallelizable`.
-    Marked,
-    /// All but those marked `parallelizable = false`, and MCP tools that are not marked.
-    All,
+named! {
+    /// Which tools may run beside others.
+    pub enum Parallel {
+        /// Those marked `parallelizable`.
+        Marked = "marked",
+        /// All but those marked `parallelizable = false`, and MCP tools that are not marked.
+        All = "all",
+    }
 }

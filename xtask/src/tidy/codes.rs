@@ -8,7 +8,7 @@ const API: &str = "crates/holdpoint-api/src/code.rs";
 /// The reasons to stop are explained on the same page.
 const STOPS: &str = "crates/holdpoint-core/src/outcome.rs";
 const PAGE: &str = "docs/guide/errors.md";
-const LIST: &str = "codes! {";
+const LIST: &str = "pub enum Code {";
 
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let Some(file) = tree.files.iter().find(|file| file.path == SOURCE) else {

@@ -28,7 +28,7 @@ fn names_differ_and_are_in_one_style() {
 #[test]
 fn codes_are_read_back() {
     for code in Code::ALL {
-        assert_eq!(Code::parse(code.as_str()), Some(*code));
+        assert_eq!(Code::parse(code.as_str()), Some(code));
     }
     assert_eq!(Code::parse("no_such_code"), None);
 }
