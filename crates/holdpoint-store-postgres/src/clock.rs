@@ -8,12 +8,12 @@ use holdpoint_core::Timestamp;
 use holdpoint_store::{Clock, SteadyClock, boot_us};
 
 /// The given clock, or that of the database as far as it is known here.
-pub(crate) enum Moments {
+pub(crate) enum StoreClock {
     Given(Arc<dyn Clock>),
     Database(DatabaseClock),
 }
 
-impl Moments {
+impl StoreClock {
     pub(crate) fn new(clock: Option<Arc<dyn Clock>>) -> Self {
         clock.map_or_else(|| Self::Database(DatabaseClock::new()), Self::Given)
     }
@@ -34,7 +34,7 @@ impl Moments {
     }
 }
 
-impl fmt::Debug for Moments {
+impl fmt::Debug for StoreClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Given(_) => "a given clock",

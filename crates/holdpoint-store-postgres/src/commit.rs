@@ -20,11 +20,11 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::clock::Moments;
+use crate::clock::StoreClock;
 use crate::fault::{Recovery, recovery, store_error, timed_out};
-use crate::lines::{CONFLICT_TRIES_MAX, Lines, Patience, STATEMENT_LIMIT};
-use crate::read::read_head;
+use crate::pool::{CONFLICT_TRIES_MAX, Patience, Pool, STATEMENT_LIMIT};
 use crate::row::{milliseconds, number, status_number};
+use crate::run_log::read_head;
 use crate::sessions::slot;
 use crate::wait::{Moved, Wakes};
 use asking::Asked;
@@ -111,18 +111,18 @@ impl Job {
 /// Where transitions are handed in.
 pub(crate) struct Commits {
     queue: mpsc::Sender<Job>,
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
 }
 
 impl Commits {
     /// Starts so many committers. They end when this is dropped and what was handed in is done.
-    pub(crate) fn start(committers: u32, desk: Desk) -> Self {
+    pub(crate) fn start(committers: u32, shared: Shared) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
-        let (jobs, desk) = (Arc::new(Mutex::new(jobs)), Arc::new(desk));
+        let (jobs, shared) = (Arc::new(Mutex::new(jobs)), Arc::new(shared));
         for _ in 0..committers.max(1) {
-            tokio::spawn(work(Arc::clone(&jobs), Committer { desk: Arc::clone(&desk), line: None }));
+            tokio::spawn(work(Arc::clone(&jobs), Committer { shared: Arc::clone(&shared), connection: None }));
         }
-        Self { queue, desk }
+        Self { queue, shared }
     }
 
     pub(crate) async fn commit(&self, run: &RunId, at: Revision, step: Transition) -> Result<Revision, CommitError> {
@@ -138,7 +138,7 @@ impl Commits {
 
     /// A transition that cannot have its lease is stale as well if the run moved.
     async fn lease_lost(&self, run: &RunId, at: Revision) -> Result<CommitError, StoreError> {
-        let head = read_head(&self.desk.lines, &Scope::All, run).await?;
+        let head = read_head(&self.shared.pool, &Scope::All, run).await?;
         let current = head.map_or(Revision(0), |head| head.revision);
         Ok(if current == at { CommitError::LeaseLost } else { CommitError::Stale { current } })
     }
@@ -202,16 +202,16 @@ pub(crate) fn token() -> i64 {
 }
 
 /// What all committers share.
-pub(crate) struct Desk {
-    pub(crate) lines: Arc<Lines>,
-    pub(crate) moments: Arc<Moments>,
+pub(crate) struct Shared {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) clock: Arc<StoreClock>,
     pub(crate) wakes: Arc<Wakes>,
 }
 
 /// One connection that writes transitions.
 struct Committer {
-    desk: Arc<Desk>,
-    line: Option<PgConnection>,
+    shared: Arc<Shared>,
+    connection: Option<PgConnection>,
 }
 
 async fn work(jobs: Arc<Mutex<mpsc::Receiver<Job>>>, mut committer: Committer) {
@@ -262,7 +262,7 @@ impl Committer {
             Verdict::Moved { run_no } => Some(job.moved(*run_no)),
             Verdict::LeaseLost | Verdict::Stale => None,
         });
-        self.desk.wakes.moved(moved);
+        self.shared.wakes.moved(moved);
         for (job, verdict) in jobs.into_iter().zip(verdicts) {
             let answer = match verdict {
                 Verdict::Moved { .. } => Ok(job.revision()),
@@ -277,11 +277,11 @@ impl Committer {
     /// Writes each through whatever happens to the connection, and answers. All of them wait together for a database
     /// that is away, not one after the other.
     async fn one_by_one(&mut self, jobs: Vec<Job>, unsure: bool) {
-        let mut patience = self.desk.lines.patience();
+        let mut patience = self.shared.pool.patience();
         for job in jobs {
             let outcome = self.alone(&job, unsure, &mut patience).await;
             let answer = outcome.map(|run_no| {
-                self.desk.wakes.moved(std::iter::once(job.moved(run_no)));
+                self.shared.wakes.moved(std::iter::once(job.moved(run_no)));
                 job.revision()
             });
             let _ = job.reply.send(answer);
@@ -337,7 +337,7 @@ impl Committer {
                 Ok(Seen::At(revision)) => return Err(job.refused_at(revision)),
                 Ok(Seen::Ours { .. }) => return Ok(job.revision()),
                 Err(error) => {
-                    let patience = patience.get_or_insert_with(|| self.desk.lines.patience());
+                    let patience = patience.get_or_insert_with(|| self.shared.pool.patience());
                     if recovery(&error) == Recovery::GiveUp || !patience.pause().await {
                         return Err(CommitError::Store(store_error("read the run", &error)));
                     }
@@ -347,32 +347,33 @@ impl Committer {
     }
 
     async fn look(&mut self, job: &Job) -> Result<Seen, sqlx::Error> {
-        let mut line = self.line().await?;
-        let seen = timeout(STATEMENT_LIMIT, batch::look(&mut line, job)).await.unwrap_or_else(|_| Err(timed_out()));
-        self.put_back(line, seen.as_ref().err());
+        let mut connection = self.connection().await?;
+        let seen =
+            timeout(STATEMENT_LIMIT, batch::look(&mut connection, job)).await.unwrap_or_else(|_| Err(timed_out()));
+        self.put_back(connection, seen.as_ref().err());
         seen
     }
 
     /// Sends what belongs into one statement.
     async fn send(&mut self, jobs: &[Job]) -> Result<Vec<Verdict>, sqlx::Error> {
-        let mut line = self.line().await?;
-        let now = self.desk.moments.given_us();
-        let sent = timeout(STATEMENT_LIMIT, batch::send(&mut line, jobs, now)).await;
+        let mut connection = self.connection().await?;
+        let now = self.shared.clock.given_us();
+        let sent = timeout(STATEMENT_LIMIT, batch::send(&mut connection, jobs, now)).await;
         let sent = sent.unwrap_or_else(|_| Err(timed_out()));
-        self.put_back(line, sent.as_ref().err());
+        self.put_back(connection, sent.as_ref().err());
         sent
     }
 
-    async fn line(&mut self) -> Result<PgConnection, sqlx::Error> {
-        match self.line.take() {
-            Some(line) => Ok(line),
-            None => self.desk.lines.connect().await,
+    async fn connection(&mut self) -> Result<PgConnection, sqlx::Error> {
+        match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => self.shared.pool.connect().await,
         }
     }
 
-    fn put_back(&mut self, line: PgConnection, error: Option<&sqlx::Error>) {
+    fn put_back(&mut self, connection: PgConnection, error: Option<&sqlx::Error>) {
         if error.is_none_or(|error| recovery(error) != Recovery::Reconnect) {
-            self.line = Some(line);
+            self.connection = Some(connection);
         }
     }
 }

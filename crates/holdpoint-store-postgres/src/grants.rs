@@ -4,9 +4,9 @@ use holdpoint_core::{Timestamp, ToolName};
 use holdpoint_store::{GRANTS_MATCHED_MAX, GrantFilter, GrantRow, List, Page, Revoked, Scope, StoreError, page_size};
 use sqlx::postgres::PgRow;
 
-use crate::clock::Moments;
+use crate::clock::StoreClock;
 use crate::commit::token;
-use crate::lines::Lines;
+use crate::pool::Pool;
 use crate::row::{column, limit, moment, tenant, tenant_key, text};
 
 /// The columns of a grant, in the order in which [`grant`] reads them.
@@ -47,29 +47,29 @@ pub(crate) struct Revoking<'a> {
 }
 
 pub(crate) async fn matching(
-    lines: &Lines,
-    moments: &Moments,
+    pool: &Pool,
+    clock: &StoreClock,
     tenant: Option<&str>,
     tool: &ToolName,
 ) -> Result<Vec<GrantRow>, StoreError> {
     let key = tenant_key(tenant);
-    let rows = lines.rows("read grants", || {
+    let rows = pool.rows("read grants", || {
         let matching = sqlx::query(MATCHING).bind(&key).bind(tool.as_str());
-        matching.bind(moments.given_us()).bind(limit(GRANTS_MATCHED_MAX))
+        matching.bind(clock.given_us()).bind(limit(GRANTS_MATCHED_MAX))
     });
     rows.await?.iter().map(grant).collect()
 }
 
-pub(crate) async fn find(lines: &Lines, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+pub(crate) async fn find(pool: &Pool, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
     let key = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
-    let rows = lines.rows("read a grant", || sqlx::query(ONE).bind(id).bind(key.as_deref())).await?;
+    let rows = pool.rows("read a grant", || sqlx::query(ONE).bind(id).bind(key.as_deref())).await?;
     rows.first().map(grant).transpose()
 }
 
-pub(crate) async fn list(lines: &Lines, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
+pub(crate) async fn list(pool: &Pool, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
     let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
     let (size, key) = (page_size(filter.limit), filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant))));
-    let rows = lines.rows("list grants", || {
+    let rows = pool.rows("list grants", || {
         let list = sqlx::query(LIST).bind(from).bind(key.as_deref());
         list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1))
     });
@@ -77,11 +77,11 @@ pub(crate) async fn list(lines: &Lines, filter: &GrantFilter) -> Result<Page<Gra
     Page::collect(List::Grants, size, rows.await?.iter().map(read))
 }
 
-pub(crate) async fn revoke(lines: &Lines, moments: &Moments, revoking: &Revoking<'_>) -> Result<bool, StoreError> {
+pub(crate) async fn revoke(pool: &Pool, clock: &StoreClock, revoking: &Revoking<'_>) -> Result<bool, StoreError> {
     let (key, token) = (tenant_key(revoking.tenant), token());
-    let rows = lines.rows("take a grant back", || {
+    let rows = pool.rows("take a grant back", || {
         let revoke = sqlx::query(REVOKE).bind(&key).bind(revoking.id).bind(revoking.by);
-        revoke.bind(moments.given_us()).bind(token)
+        revoke.bind(clock.given_us()).bind(token)
     });
     Ok(!rows.await?.is_empty())
 }

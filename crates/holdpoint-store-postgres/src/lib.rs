@@ -3,24 +3,22 @@
 //! One transition is one statement, one round trip and one commit. What waits while the connections are busy goes
 //! together. Nothing that matters is kept in memory: any process may end at any moment, and another goes on.
 
+mod approvals;
+mod audit_log;
 mod clock;
 mod commit;
-mod desk;
 mod fault;
 mod grants;
-mod leases;
-mod lines;
 mod options;
-#[cfg(all(test, feature = "testing"))]
-mod plans;
+mod pool;
 mod prune;
-mod questions;
-mod read;
 mod row;
+mod run_leases;
+mod run_log;
 mod schema;
-mod seals;
+mod server_state;
 mod sessions;
-mod tasks;
+mod task_queue;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod wait;
@@ -45,13 +43,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use clock::{DatabaseClock, Moments};
-use commit::{Commits, Desk};
-use lines::Lines;
+use clock::{DatabaseClock, StoreClock};
+use commit::{Commits, Shared};
 use options::Address;
 pub use options::{CONNECTIONS_DEFAULT, Migrate, OUTAGE_MS_DEFAULT, Options};
-use read::distinct;
+use pool::Pool;
 use row::limit;
+use run_log::distinct;
 pub use schema::SCHEMA_VERSION;
 use wait::Wakes;
 
@@ -68,8 +66,8 @@ const CLOCK: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::b
 /// Connections that break are opened again, and what was under way is looked up, so that nothing happens twice; only when
 /// the database stays away does the caller hear of it. Cheap to use from many tasks at once; opened once per process.
 pub struct PostgresStore {
-    lines: Arc<Lines>,
-    moments: Arc<Moments>,
+    pool: Arc<Pool>,
+    clock: Arc<StoreClock>,
     wakes: Arc<Wakes>,
     commits: Commits,
     /// What goes on beside: it ends with the store.
@@ -91,10 +89,10 @@ impl PostgresStore {
     /// As [`PostgresStore::open`].
     pub async fn open_with(url: &str, options: Options) -> Result<Self, StoreError> {
         let address = Address::parse(url)?;
-        let mut first = lines::connect_first(&address).await?;
+        let mut first = pool::connect_first(&address).await?;
         schema::prepare(&mut first, options.migrate).await?;
-        let moments = Arc::new(Moments::new(options.clock));
-        if let Moments::Database(clock) = &*moments {
+        let clock = Arc::new(StoreClock::new(options.clock));
+        if let StoreClock::Database(clock) = &*clock {
             let failed = |error: sqlx::Error| fault::store_error("read the clock of the database", &error);
             read_clock(&mut first, clock).await.map_err(failed)?;
         }
@@ -102,21 +100,21 @@ impl PostgresStore {
         let _ = first.close().await;
         let committers = (options.connections / 2).clamp(1, COMMITTERS_MAX);
         let others = options.connections.saturating_sub(committers).max(1);
-        let lines = Arc::new(Lines::new(address, options.outage_ms, others));
+        let pool = Arc::new(Pool::new(address, options.outage_ms, others));
         let wakes = Arc::new(Wakes::new());
-        let mut beside = wakes.start(&lines);
-        beside.spawn(follow_clock(Arc::clone(&lines), Arc::clone(&moments)));
-        let desk = Desk { lines: Arc::clone(&lines), moments: Arc::clone(&moments), wakes: Arc::clone(&wakes) };
-        Ok(Self { lines, moments, wakes, commits: Commits::start(committers, desk), _beside: beside })
+        let mut beside = wakes.start(&pool);
+        beside.spawn(follow_clock(Arc::clone(&pool), Arc::clone(&clock)));
+        let shared = Shared { pool: Arc::clone(&pool), clock: Arc::clone(&clock), wakes: Arc::clone(&wakes) };
+        Ok(Self { pool, clock, wakes, commits: Commits::start(committers, shared), _beside: beside })
     }
 }
 
 /// Keeps the answer that took the shortest time.
-async fn read_clock(line: &mut PgConnection, clock: &DatabaseClock) -> Result<(), sqlx::Error> {
+async fn read_clock(connection: &mut PgConnection, clock: &DatabaseClock) -> Result<(), sqlx::Error> {
     let mut best: Option<(i64, i64, i64)> = None;
     for _ in 0..CLOCK_READINGS {
         let asked = clock.elapsed_us();
-        let seen: i64 = sqlx::query(CLOCK).fetch_one(&mut *line).await?.try_get(0)?;
+        let seen: i64 = sqlx::query(CLOCK).fetch_one(&mut *connection).await?.try_get(0)?;
         let answered = clock.elapsed_us();
         if best.is_none_or(|(from, to, _)| answered - asked < to - from) {
             best = Some((asked, answered, seen));
@@ -129,13 +127,13 @@ async fn read_clock(line: &mut PgConnection, clock: &DatabaseClock) -> Result<()
 }
 
 /// Clocks drift apart; read it now and then.
-async fn follow_clock(lines: Arc<Lines>, moments: Arc<Moments>) {
-    let Moments::Database(clock) = &*moments else { return };
+async fn follow_clock(pool: Arc<Pool>, clock: Arc<StoreClock>) {
+    let StoreClock::Database(clock) = &*clock else { return };
     loop {
         sleep(CLOCK_EVERY).await;
         let asked = clock.elapsed_us();
         // When it fails the clock goes on as it did.
-        let Ok(rows) = lines.once(sqlx::query(CLOCK)).await else { continue };
+        let Ok(rows) = pool.once(sqlx::query(CLOCK)).await else { continue };
         let answered = clock.elapsed_us();
         if let Some(Ok(seen)) = rows.first().map(|row| row.try_get(0)) {
             clock.adjust(asked, answered, seen);
@@ -145,7 +143,7 @@ async fn follow_clock(lines: Arc<Lines>, moments: Arc<Moments>) {
 
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PostgresStore({}, by {:?})", self.lines.address(), self.moments)
+        write!(f, "PostgresStore({}, by {:?})", self.pool.address(), self.clock)
     }
 }
 
@@ -156,31 +154,31 @@ impl RunLog for PostgresStore {
     }
 
     async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-        read::load(&self.lines, scope, run, after).await
+        run_log::load(&self.pool, scope, run, after).await
     }
 
     async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
-        read::read_head(&self.lines, scope, run).await
+        run_log::read_head(&self.pool, scope, run).await
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
-        read::list(&self.lines, filter).await
+        run_log::list(&self.pool, filter).await
     }
 
     async fn due(&self, agents: &Agents, at: Timestamp, most: usize) -> Result<Vec<RunId>, StoreError> {
-        read::due(&self.lines, &distinct(agents), at, limit(most.min(DUE_LIMIT_MAX))).await
+        run_log::due(&self.pool, &distinct(agents), at, limit(most.min(DUE_LIMIT_MAX))).await
     }
 
     async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
-        self.wakes.changed(&self.lines, run, after).await
+        self.wakes.changed(&self.pool, run, after).await
     }
 
     async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
-        sessions::list(&self.lines, filter).await
+        sessions::list(&self.pool, filter).await
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
-        prune::prune(&self.lines, &self.moments, &self.wakes, request).await
+        prune::prune(&self.pool, &self.clock, &self.wakes, request).await
     }
 
     fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
@@ -188,41 +186,41 @@ impl RunLog for PostgresStore {
     }
 
     fn now(&self) -> Timestamp {
-        self.moments.now()
+        self.clock.now()
     }
 }
 
 #[async_trait]
 impl RunLeases for PostgresStore {
     async fn renew(&self, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
-        leases::renew(&self.lines, &self.moments, run, hold).await
+        run_leases::renew(&self.pool, &self.clock, run, hold).await
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        leases::claim(&self.lines, &self.moments, request).await
+        run_leases::claim(&self.pool, &self.clock, request).await
     }
 
     async fn overlong(&self, agents: &Agents, most: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        leases::overlong(&self.lines, &self.moments, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+        run_leases::overlong(&self.pool, &self.clock, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
     }
 
     async fn end(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
-        leases::end(&self.lines, &self.moments, lease).await
+        run_leases::end(&self.pool, &self.clock, lease).await
     }
 }
 
 #[async_trait]
 impl TaskQueue for PostgresStore {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        tasks::lease(&self.lines, &self.moments, request).await
+        task_queue::lease(&self.pool, &self.clock, request).await
     }
 
     async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
-        tasks::heartbeat(&self.lines, &self.moments, leases, lease_ms).await
+        task_queue::heartbeat(&self.pool, &self.clock, leases, lease_ms).await
     }
 
     async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
-        let completion = tasks::deliver(&self.lines, lease, &result).await?;
+        let completion = task_queue::deliver(&self.pool, lease, &result).await?;
         if completion == TaskCompletion::Stored {
             self.wakes.topic(Topic::Runs);
         }
@@ -230,15 +228,15 @@ impl TaskQueue for PostgresStore {
     }
 
     async fn completed(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
-        tasks::delivered(&self.lines, run).await
+        task_queue::delivered(&self.pool, run).await
     }
 
     async fn collectable(&self, agents: &Agents, most: usize) -> Result<Vec<RunId>, StoreError> {
-        tasks::arrivals(&self.lines, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+        task_queue::arrivals(&self.pool, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
     }
 
     async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
-        let state = tasks::release(&self.lines, &self.moments, lease, how).await?;
+        let state = task_queue::release(&self.pool, &self.clock, lease, how).await?;
         if state == LeaseState::Held {
             self.wakes.topic(Topic::Tasks);
         }
@@ -246,26 +244,26 @@ impl TaskQueue for PostgresStore {
     }
 
     async fn lapsed(&self, agents: &Agents, most: usize) -> Result<Vec<TaskHead>, StoreError> {
-        tasks::lapsed(&self.lines, &self.moments, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
+        task_queue::lapsed(&self.pool, &self.clock, &distinct(agents), limit(most.min(DUE_LIMIT_MAX))).await
     }
 
     async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
-        tasks::find(&self.lines, scope, key).await
+        task_queue::find(&self.pool, scope, key).await
     }
 
     async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
-        tasks::tasks(&self.lines, filter).await
+        task_queue::tasks(&self.pool, filter).await
     }
 }
 
 #[async_trait]
 impl Approvals for PostgresStore {
     async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
-        questions::find(&self.lines, scope, key).await
+        approvals::find(&self.pool, scope, key).await
     }
 
     async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
-        questions::list(&self.lines, filter).await
+        approvals::list(&self.pool, filter).await
     }
 
     async fn changes(
@@ -274,34 +272,34 @@ impl Approvals for PostgresStore {
         after: Option<QuestionSeq>,
         most: usize,
     ) -> Result<QuestionChanges, StoreError> {
-        questions::after(&self.lines, scope, after, most).await
+        approvals::after(&self.pool, scope, after, most).await
     }
 }
 
 #[async_trait]
 impl Grants for PostgresStore {
     async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
-        grants::matching(&self.lines, &self.moments, tenant, tool).await
+        grants::matching(&self.pool, &self.clock, tenant, tool).await
     }
 
     async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
-        grants::list(&self.lines, filter).await
+        grants::list(&self.pool, filter).await
     }
 
     async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
-        grants::find(&self.lines, scope, id).await
+        grants::find(&self.pool, scope, id).await
     }
 
     async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
         let revoking = grants::Revoking { tenant, id, by };
-        grants::revoke(&self.lines, &self.moments, &revoking).await
+        grants::revoke(&self.pool, &self.clock, &revoking).await
     }
 }
 
 #[async_trait]
 impl AuditLog for PostgresStore {
     async fn rows(&self, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-        read::audit(&self.lines, scope, run).await
+        run_log::audit(&self.pool, scope, run).await
     }
 
     async fn rows_after(
@@ -310,7 +308,7 @@ impl AuditLog for PostgresStore {
         after: Option<&Cursor>,
         most: usize,
     ) -> Result<Page<AuditedRun>, StoreError> {
-        seals::audit_after(&self.lines, scope, after, most).await
+        audit_log::audit_after(&self.pool, scope, after, most).await
     }
 
     async fn heads(
@@ -319,23 +317,23 @@ impl AuditLog for PostgresStore {
         after: Option<&RunId>,
         most: usize,
     ) -> Result<Vec<SealedRun>, StoreError> {
-        seals::audit_heads(&self.lines, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
+        audit_log::audit_heads(&self.pool, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
     }
 
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
-        seals::seal(&self.lines, &self.moments, tenant).await
+        audit_log::seal(&self.pool, &self.clock, tenant).await
     }
 
     async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
-        seals::unsealed(&self.lines).await
+        audit_log::unsealed(&self.pool).await
     }
 
     async fn seals(&self, tenant: Option<&str>, after: u64, most: usize) -> Result<Vec<Seal>, StoreError> {
-        seals::seals(&self.lines, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
+        audit_log::seals(&self.pool, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
     }
 
     async fn traces(&self, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
-        seals::traces(&self.lines, tenant, sealed).await
+        audit_log::traces(&self.pool, tenant, sealed).await
     }
 
     async fn tombstones(
@@ -344,57 +342,57 @@ impl AuditLog for PostgresStore {
         after: Option<&RunId>,
         most: usize,
     ) -> Result<Vec<Tombstone>, StoreError> {
-        seals::tombstones(&self.lines, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
+        audit_log::tombstones(&self.pool, tenant, after, limit(most.min(DUE_LIMIT_MAX))).await
     }
 
     async fn tenants(&self) -> Result<Vec<Option<Arc<str>>>, StoreError> {
-        seals::tenants(&self.lines).await
+        audit_log::tenants(&self.pool).await
     }
 }
 
 #[async_trait]
 impl ServerState for PostgresStore {
     async fn setting(&self, name: &str) -> Result<Option<Arc<str>>, StoreError> {
-        desk::setting(&self.lines, name).await
+        server_state::setting(&self.pool, name).await
     }
 
     async fn first_setting(&self, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
-        desk::first_setting(&self.lines, name, value).await
+        server_state::first_setting(&self.pool, name, value).await
     }
 
     async fn change_setting(&self, name: &str, from: &str, to: &str) -> Result<bool, StoreError> {
-        desk::change_setting(&self.lines, name, (from, to)).await
+        server_state::change_setting(&self.pool, name, (from, to)).await
     }
 
     async fn reserve(&self, reservation: &Reservation) -> Result<Reserved, StoreError> {
-        desk::reserve(&self.lines, &self.moments, reservation).await
+        server_state::reserve(&self.pool, &self.clock, reservation).await
     }
 
     async fn keep(&self, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
-        desk::keep(&self.lines, key, response).await
+        server_state::keep(&self.pool, key, response).await
     }
 
     async fn kept(&self, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
-        desk::kept(&self.lines, &self.moments, key).await
+        server_state::kept(&self.pool, &self.clock, key).await
     }
 
     async fn forget(&self, key: &ResponseKey) -> Result<(), StoreError> {
-        desk::drop_response(&self.lines, key).await
+        server_state::drop_response(&self.pool, key).await
     }
 
     async fn note_worker(&self, seen: &WorkerSeen) -> Result<(), StoreError> {
-        desk::seen(&self.lines, &self.moments, seen).await
+        server_state::seen(&self.pool, &self.clock, seen).await
     }
 
     async fn workers(&self, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError> {
-        desk::workers(&self.lines, &self.moments, scope).await
+        server_state::workers(&self.pool, &self.clock, scope).await
     }
 
     async fn counts(&self) -> Result<StoreTally, StoreError> {
-        desk::tally(&self.lines).await
+        server_state::tally(&self.pool).await
     }
 
     async fn sweep(&self) -> Result<Swept, StoreError> {
-        desk::sweep(&self.lines, &self.moments).await
+        server_state::sweep(&self.pool, &self.clock).await
     }
 }

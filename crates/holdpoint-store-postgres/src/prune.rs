@@ -3,8 +3,8 @@
 use holdpoint_core::RunId;
 use holdpoint_store::{PRUNE_LIMIT_MAX, PruneRequest, StoreError};
 
-use crate::clock::Moments;
-use crate::lines::Lines;
+use crate::clock::StoreClock;
+use crate::pool::Pool;
 use crate::row::{column, limit};
 use crate::wait::Wakes;
 
@@ -24,8 +24,8 @@ pub(crate) const PRUNE: &str = "with old as materialized ( \
     delete from holdpoint_runs r using old where r.run_no = old.run_no returning r.run_id, r.run_no";
 
 pub(crate) async fn prune(
-    lines: &Lines,
-    moments: &Moments,
+    pool: &Pool,
+    clock: &StoreClock,
     wakes: &Wakes,
     request: &PruneRequest,
 ) -> Result<Vec<RunId>, StoreError> {
@@ -33,9 +33,9 @@ pub(crate) async fn prune(
     if most == 0 {
         return Ok(Vec::new());
     }
-    let rows = lines.rows("remove runs", || {
+    let rows = pool.rows("remove runs", || {
         let prune = sqlx::query(PRUNE).bind(request.before.0).bind(request.tenant.as_deref());
-        prune.bind(most).bind(moments.given_us())
+        prune.bind(most).bind(clock.given_us())
     });
     let mut removed = Vec::new();
     for row in &rows.await? {

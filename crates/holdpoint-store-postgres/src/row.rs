@@ -10,7 +10,7 @@ use holdpoint_store::{Fence, Head, Link, StoreError, TaskHead, TaskState};
 use sqlx::postgres::{PgRow, Postgres};
 use sqlx::{Decode, Row, Type};
 
-use crate::lines::corrupt;
+use crate::pool::corrupt;
 
 /// The columns of a run's head, in the order in which [`head`] reads them.
 pub(crate) const HEAD: &str = "r.run_id, r.revision, r.status, r.agent, r.tenant, r.pause, r.deadline, r.created_at, r.updated_at, \

@@ -18,14 +18,14 @@ const LOCK_LIMIT: &str = "set local lock_timeout = '60s'";
 const DOING: &str = "bring the database up to date";
 
 /// Makes sure that the tables are there and are those that this program knows.
-pub(crate) async fn prepare(line: &mut PgConnection, migrate: Migrate) -> Result<(), StoreError> {
-    let found = version(line).await?;
+pub(crate) async fn prepare(connection: &mut PgConnection, migrate: Migrate) -> Result<(), StoreError> {
+    let found = version(connection).await?;
     if found > SCHEMA_VERSION {
         return Err(newer(found));
     }
     match migrate {
         _ if found == SCHEMA_VERSION => Ok(()),
-        Migrate::Auto => bring_up_to_date(line).await,
+        Migrate::Auto => bring_up_to_date(connection).await,
         Migrate::Refuse => {
             let fault = StoreFault::SchemaOlder { found, known: SCHEMA_VERSION };
             Err(StoreError::fault(fault, "open the database", "its tables are not changed without being asked"))
@@ -34,22 +34,22 @@ pub(crate) async fn prepare(line: &mut PgConnection, migrate: Migrate) -> Result
 }
 
 /// The version of the tables. 0 when there are none.
-async fn version(line: &mut PgConnection) -> Result<u32, StoreError> {
+async fn version(connection: &mut PgConnection) -> Result<u32, StoreError> {
     let failed = |error: sqlx::Error| store_error("read the version of the database", &error);
     let there = sqlx::query("select to_regclass('holdpoint_schema') is not null");
-    let there: bool = there.fetch_one(&mut *line).await.and_then(|row| row.try_get(0)).map_err(failed)?;
+    let there: bool = there.fetch_one(&mut *connection).await.and_then(|row| row.try_get(0)).map_err(failed)?;
     if !there {
         return Ok(0);
     }
     let version = sqlx::query("select coalesce(max(version), 0) from holdpoint_schema");
-    let version: i32 = version.fetch_one(line).await.and_then(|row| row.try_get(0)).map_err(failed)?;
+    let version: i32 = version.fetch_one(connection).await.and_then(|row| row.try_get(0)).map_err(failed)?;
     Ok(u32::try_from(version).unwrap_or(0))
 }
 
 /// All missing steps in one transaction. Others wait for the lock, and find nothing left to do.
-async fn bring_up_to_date(line: &mut PgConnection) -> Result<(), StoreError> {
+async fn bring_up_to_date(connection: &mut PgConnection) -> Result<(), StoreError> {
     let failed = |error: sqlx::Error| store_error(DOING, &error);
-    let mut change = line.begin().await.map_err(failed)?;
+    let mut change = connection.begin().await.map_err(failed)?;
     sqlx::query(LOCK_LIMIT).execute(&mut *change).await.map_err(failed)?;
     let lock = sqlx::query("select pg_advisory_xact_lock($1)").bind(LOCK);
     lock.execute(&mut *change).await.map_err(failed)?;
@@ -73,3 +73,6 @@ fn newer(found: u32) -> StoreError {
     let fault = StoreFault::SchemaNewer { found, known: SCHEMA_VERSION };
     StoreError::fault(fault, "open the database", "a newer version of Holdpoint changed its tables")
 }
+
+#[cfg(all(test, feature = "testing"))]
+mod tests;

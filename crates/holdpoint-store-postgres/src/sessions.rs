@@ -4,7 +4,7 @@ use holdpoint_core::{RunId, Status, Timestamp};
 use holdpoint_store::{List, Page, SessionFilter, SessionRow, StoreError, page_size};
 use sqlx::postgres::PgRow;
 
-use crate::lines::{Lines, corrupt};
+use crate::pool::{Pool, corrupt};
 use crate::row::{column, limit, status_number, tenant, tenant_key, unsigned};
 
 /// The last run of each session stands for it.
@@ -32,12 +32,12 @@ pub(crate) fn slot(tenant: Option<&str>, session: &str) -> String {
     format!("{}:{tenant}{session}", tenant.len())
 }
 
-pub(crate) async fn list(lines: &Lines, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
+pub(crate) async fn list(pool: &Pool, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
     let [from] = List::Sessions.position(filter.cursor.as_ref(), [i64::MAX])?;
     let size = page_size(filter.limit);
     let key = filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant)));
     let sql = if key.is_some() { SESSIONS_OF_TENANT } else { SESSIONS };
-    let rows = lines.rows("list sessions", || sqlx::query(sql).bind(from).bind(key.as_deref()).bind(limit(size + 1)));
+    let rows = pool.rows("list sessions", || sqlx::query(sql).bind(from).bind(key.as_deref()).bind(limit(size + 1)));
     let read = |row| Ok(([column(row, 8)?], session(row)?));
     Page::collect(List::Sessions, size, rows.await?.iter().map(read))
 }

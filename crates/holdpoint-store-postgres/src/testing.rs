@@ -110,9 +110,9 @@ fn with_database(url: &str, name: &str) -> String {
 
 async fn run(server: &Address, sql: String) -> Result<(), StoreError> {
     let failed = |error: sqlx::Error| store_error("prepare a database for a test", &error);
-    let mut line: PgConnection = server.options().connect().await.map_err(failed)?;
-    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut line).await.map_err(failed)?;
+    let mut connection: PgConnection = server.options().connect().await.map_err(failed)?;
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.map_err(failed)?;
     // The goodbye need not be heard.
-    let _ = line.close().await;
+    let _ = connection.close().await;
     Ok(())
 }

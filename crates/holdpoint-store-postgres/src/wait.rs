@@ -1,8 +1,8 @@
 //! Waking those who wait: at once in this process, by a notification in others, and by looking now and then in case a
 //! notification was lost.
 
-mod news;
-mod radio;
+mod listener;
+mod notification;
 mod waiters;
 
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -13,9 +13,9 @@ use holdpoint_store::{StoreError, Topic};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::lines::Lines;
+use crate::pool::Pool;
 use crate::row::{column, number, unsigned};
-use news::{News, Topics};
+use notification::{Notification, Topics};
 use waiters::{Seen, Waiters};
 
 const LOOK: &str = "select run_no, revision from holdpoint_runs where run_id = $1";
@@ -45,8 +45,9 @@ pub(crate) struct Wakes {
     questions: watch::Sender<u64>,
     /// How often those who wait for questions are woken once more: what changed shows when older transactions ended.
     echoes: AtomicU32,
-    news: Mutex<News>,
-    /// There are news.
+    /// The next one.
+    notification: Mutex<Notification>,
+    /// There is something to tell.
     told: Notify,
     /// Something may have been missed: look at everything.
     missed: Notify,
@@ -62,7 +63,7 @@ impl Wakes {
             runs: watch::Sender::new(0),
             questions: watch::Sender::new(0),
             echoes: AtomicU32::new(0),
-            news: Mutex::default(),
+            notification: Mutex::default(),
             told: Notify::new(),
             missed: Notify::new(),
             teller: AtomicI32::new(0),
@@ -70,11 +71,11 @@ impl Wakes {
     }
 
     /// Starts what listens, tells and looks. It ends when the set is dropped.
-    pub(crate) fn start(self: &Arc<Self>, lines: &Arc<Lines>) -> JoinSet<()> {
+    pub(crate) fn start(self: &Arc<Self>, pool: &Arc<Pool>) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
-        tasks.spawn(radio::tell(Arc::clone(self), Arc::clone(lines)));
-        tasks.spawn(radio::listen(Arc::clone(self), Arc::clone(lines)));
-        tasks.spawn(radio::look(Arc::clone(self), Arc::clone(lines)));
+        tasks.spawn(listener::tell(Arc::clone(self), Arc::clone(pool)));
+        tasks.spawn(listener::listen(Arc::clone(self), Arc::clone(pool)));
+        tasks.spawn(listener::look(Arc::clone(self), Arc::clone(pool)));
         tasks
     }
 
@@ -82,17 +83,17 @@ impl Wakes {
     pub(crate) fn moved(&self, moves: impl Iterator<Item = Moved>) {
         let mut topics = Topics::default();
         let begins = {
-            let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-            let empty = news.is_empty();
+            let mut notification = self.notification.lock().unwrap_or_else(PoisonError::into_inner);
+            let empty = notification.is_empty();
             for moved in moves {
                 topics.tasks |= moved.tasks;
                 topics.runs |= moved.runs;
                 topics.questions |= moved.questions;
                 self.waiters.saw(moved.run_no, moved.revision);
-                news.run(moved.run_no, moved.revision);
+                notification.run(moved.run_no, moved.revision);
             }
-            news.topics(topics);
-            empty && !news.is_empty()
+            notification.topics(topics);
+            empty && !notification.is_empty()
         };
         self.wake(topics);
         if begins {
@@ -105,9 +106,9 @@ impl Wakes {
         let topics =
             Topics { tasks: topic == Topic::Tasks, runs: topic == Topic::Runs, questions: topic == Topic::Questions };
         let begins = {
-            let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-            let empty = news.is_empty();
-            news.topics(topics);
+            let mut notification = self.notification.lock().unwrap_or_else(PoisonError::into_inner);
+            let empty = notification.is_empty();
+            notification.topics(topics);
             empty
         };
         self.wake(topics);
@@ -130,15 +131,15 @@ impl Wakes {
     }
 
     /// Waits until the run has more than `after` records.
-    pub(crate) async fn changed(&self, lines: &Lines, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
+    pub(crate) async fn changed(&self, pool: &Pool, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
         let not_found = || StoreError::NotFound { run: run.clone() };
-        let (run_no, revision) = find(lines, run).await?.ok_or_else(not_found)?;
+        let (run_no, revision) = find(pool, run).await?.ok_or_else(not_found)?;
         if revision > number(after.0) {
             return unsigned(revision).map(Revision);
         }
         let mut waiter = self.waiters.wait(run_no);
         // It may have moved before we began to wait.
-        let (again, revision) = find(lines, run).await?.ok_or_else(not_found)?;
+        let (again, revision) = find(pool, run).await?.ok_or_else(not_found)?;
         if again != run_no || revision > number(after.0) {
             return unsigned(revision).map(Revision);
         }
@@ -166,13 +167,13 @@ impl Wakes {
         }
     }
 
-    fn take_news(&self) -> News {
-        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
+    fn take_notification(&self) -> Notification {
+        std::mem::take(&mut *self.notification.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-async fn find(lines: &Lines, run: &RunId) -> Result<Option<(i64, i64)>, StoreError> {
-    let rows = lines.rows("read the run", || sqlx::query(LOOK).bind(run.as_str())).await?;
+async fn find(pool: &Pool, run: &RunId) -> Result<Option<(i64, i64)>, StoreError> {
+    let rows = pool.rows("read the run", || sqlx::query(LOOK).bind(run.as_str())).await?;
     rows.first().map(|row| Ok((column(row, 0)?, column(row, 1)?))).transpose()
 }
 

@@ -6,8 +6,8 @@ use holdpoint_core::{CallIndex, Turn};
 use holdpoint_store::{QuestionChange, QuestionEnd, QuestionOpening, QuestionStatus};
 
 use super::Job;
-use crate::lines::Statement;
-use crate::questions::{kind_number, status_number};
+use crate::approvals::{kind_number, status_number};
+use crate::pool::Statement;
 
 /// What becomes of the question about one call.
 #[derive(Debug)]

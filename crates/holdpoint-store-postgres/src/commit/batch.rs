@@ -5,7 +5,7 @@ use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::{Folded, Job, Seen, asking, head_columns};
-use crate::lines::Statement;
+use crate::pool::Statement;
 use crate::row::repeat_number;
 
 const ONE_MOVE: &str = include_str!("one_move.sql");
@@ -29,10 +29,14 @@ pub(super) enum Verdict {
 }
 
 /// Writes these transitions, each or none of it, and says which were written.
-pub(super) async fn send(line: &mut PgConnection, jobs: &[Job], now: Option<i64>) -> Result<Vec<Verdict>, sqlx::Error> {
+pub(super) async fn send(
+    connection: &mut PgConnection,
+    jobs: &[Job],
+    now: Option<i64>,
+) -> Result<Vec<Verdict>, sqlx::Error> {
     let with_tasks = jobs.iter().any(Job::has_more);
     if let ([job], false) = (jobs, with_tasks) {
-        let row = one(job, now).fetch_optional(line).await?;
+        let row = one(job, now).fetch_optional(connection).await?;
         let run_no = row.map(|row| row.try_get(0)).transpose()?;
         return Ok(vec![run_no.map_or(Verdict::Stale, |run_no| Verdict::Moved { run_no })]);
     }
@@ -44,15 +48,15 @@ pub(super) async fn send(line: &mut PgConnection, jobs: &[Job], now: Option<i64>
         links(runs(sqlx::query(MANY), jobs).bind(now), jobs).bind(each(jobs, Job::last_run))
     };
     let mut verdicts = vec![Verdict::Stale; jobs.len()];
-    for row in statement.fetch_all(line).await? {
+    for row in statement.fetch_all(connection).await? {
         judge(&row, &mut verdicts)?;
     }
     Ok(verdicts)
 }
 
 /// Where the run is, and whether this transition brought it there.
-pub(super) async fn look(line: &mut PgConnection, job: &Job) -> Result<Seen, sqlx::Error> {
-    let Some(row) = sqlx::query(LOOK).bind(job.run.as_str()).fetch_optional(line).await? else {
+pub(super) async fn look(connection: &mut PgConnection, job: &Job) -> Result<Seen, sqlx::Error> {
+    let Some(row) = sqlx::query(LOOK).bind(job.run.as_str()).fetch_optional(connection).await? else {
         return Ok(Seen::At(0));
     };
     let (revision, last): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);

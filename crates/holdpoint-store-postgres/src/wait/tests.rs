@@ -3,33 +3,33 @@ use super::*;
 
 #[test]
 fn news_are_read_as_they_were_written() {
-    let mut news = News::default();
-    news.run(17, 3);
-    news.run(i64::MAX, 255);
+    let mut notification = Notification::default();
+    notification.run(17, 3);
+    notification.run(i64::MAX, 255);
     for (tasks, runs, questions) in
         [(false, false, false), (true, false, false), (true, true, false), (true, true, true)]
     {
-        news.topics(Topics { tasks, runs, questions });
-        assert_eq!(News::from_payload(&news.to_payload()), news);
+        notification.topics(Topics { tasks, runs, questions });
+        assert_eq!(Notification::from_payload(&notification.to_payload()), notification);
     }
-    assert!(News::from_payload("").is_empty());
+    assert!(Notification::from_payload("").is_empty());
 }
 
 #[test]
 fn too_much_news_is_look_at_everything() {
     for (count, run_no) in [(5_000, 1), (900, i64::MAX)] {
-        let mut news = News::default();
-        (0..count).for_each(|_| news.run(run_no, 1));
-        let payload = news.to_payload();
-        assert!(payload.len() < news::PAYLOAD_BYTES_MAX);
-        assert!(News::from_payload(&payload).everything);
+        let mut notification = Notification::default();
+        (0..count).for_each(|_| notification.run(run_no, 1));
+        let payload = notification.to_payload();
+        assert!(payload.len() < notification::PAYLOAD_BYTES_MAX);
+        assert!(Notification::from_payload(&payload).everything);
     }
 }
 
 #[test]
 fn words_of_another_version_are_look_at_everything() {
     for payload in ["*", "zz", "12", "12:x", "x r"] {
-        assert!(News::from_payload(payload).everything, "{payload}");
+        assert!(Notification::from_payload(payload).everything, "{payload}");
     }
 }
 

@@ -44,16 +44,16 @@ impl Waiters {
         self.runs().keys().copied().collect()
     }
 
-    fn tell(&self, run_no: i64, news: Seen) {
+    fn tell(&self, run_no: i64, notification: Seen) {
         if let Some(run) = self.runs().get(&run_no) {
             run.send_if_modified(|seen| {
-                let newer = match (*seen, news) {
+                let newer = match (*seen, notification) {
                     (Seen::Gone, _) => false,
                     (Seen::At(_), Seen::Gone) => true,
                     (Seen::At(before), Seen::At(after)) => after > before,
                 };
                 if newer {
-                    *seen = news;
+                    *seen = notification;
                 }
                 newer
             });

@@ -45,9 +45,9 @@ pub(crate) fn asks_for(worker: &str, tool: &str) -> LeaseRequest {
 
 /// Runs statements on a connection of their own.
 pub(crate) async fn sql(url: &str, text: &str) {
-    let mut line = PgConnection::connect(url).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(text.to_owned())).execute(&mut line).await.unwrap();
-    line.close().await.unwrap();
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(text.to_owned())).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
 }
 
 /// A server of the test's own, which can be ended and started again.

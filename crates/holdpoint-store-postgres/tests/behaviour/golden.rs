@@ -225,15 +225,15 @@ async fn go_on(store: &Store) {
 
 /// The columns and indexes of our tables.
 async fn shape(url: &str) -> Vec<String> {
-    let mut line = PgConnection::connect(url).await.unwrap();
+    let mut connection = PgConnection::connect(url).await.unwrap();
     let shape = "select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' \
             || coalesce(collation_name, '') from information_schema.columns where table_name like 'holdpoint%' \
         union all select indexdef from pg_indexes where tablename like 'holdpoint%' \
         union all select relname || ' ' || coalesce(array_to_string(reloptions, ' '), '') from pg_class \
             where relname like 'holdpoint%' \
         order by 1";
-    let rows = sqlx::raw_sql(AssertSqlSafe(shape)).fetch_all(&mut line).await.unwrap();
-    line.close().await.unwrap();
+    let rows = sqlx::raw_sql(AssertSqlSafe(shape)).fetch_all(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
     rows.iter().map(|row| row.get(0)).collect()
 }
 

@@ -10,9 +10,9 @@ use holdpoint_store::{
 };
 use sqlx::postgres::PgRow;
 
-use crate::clock::Moments;
+use crate::clock::StoreClock;
 use crate::commit::token;
-use crate::lines::{Lines, corrupt};
+use crate::pool::{Pool, corrupt};
 use crate::row::{column, limit, milliseconds, moment, tenant, tenant_key, unsigned};
 
 /// The moment, read once for a whole statement, so that an index can be searched for it.
@@ -83,36 +83,36 @@ const FIRST_SETTING: &str = "insert into holdpoint_settings as s (name, value) v
 const CHANGE_SETTING: &str =
     "update holdpoint_settings set value = $3 where name = $1 and value in ($2, $3) returning 1";
 
-pub(crate) async fn setting(lines: &Lines, name: &str) -> Result<Option<Arc<str>>, StoreError> {
+pub(crate) async fn setting(pool: &Pool, name: &str) -> Result<Option<Arc<str>>, StoreError> {
     const SETTING: &str = "select value from holdpoint_settings where name = $1";
-    let rows = lines.rows("read a setting", || sqlx::query(SETTING).bind(name)).await?;
+    let rows = pool.rows("read a setting", || sqlx::query(SETTING).bind(name)).await?;
     rows.first().map(|row| Ok(column::<&str>(row, 0)?.into())).transpose()
 }
 
-pub(crate) async fn first_setting(lines: &Lines, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
-    let rows = lines.rows("keep a setting", || sqlx::query(FIRST_SETTING).bind(name).bind(value)).await?;
+pub(crate) async fn first_setting(pool: &Pool, name: &str, value: &str) -> Result<Arc<str>, StoreError> {
+    let rows = pool.rows("keep a setting", || sqlx::query(FIRST_SETTING).bind(name).bind(value)).await?;
     let row = rows.first().ok_or_else(|| corrupt("a setting is missing"))?;
     Ok(column::<&str>(row, 0)?.into())
 }
 
-pub(crate) async fn change_setting(lines: &Lines, name: &str, (from, to): (&str, &str)) -> Result<bool, StoreError> {
+pub(crate) async fn change_setting(pool: &Pool, name: &str, (from, to): (&str, &str)) -> Result<bool, StoreError> {
     let change = || sqlx::query(CHANGE_SETTING).bind(name).bind(from).bind(to);
-    Ok(!lines.rows("change a setting", change).await?.is_empty())
+    Ok(!pool.rows("change a setting", change).await?.is_empty())
 }
 
-pub(crate) async fn reserve(lines: &Lines, moments: &Moments, wanted: &Reservation) -> Result<Reserved, StoreError> {
+pub(crate) async fn reserve(pool: &Pool, clock: &StoreClock, wanted: &Reservation) -> Result<Reserved, StoreError> {
     const DOING: &str = "reserve a response";
     let (request, token) = (wanted.key.to_text(), token());
     let (kept, reserved) = (milliseconds(RESPONSE_KEPT_MS, u64::MAX), milliseconds(wanted.reserved_ms, u64::MAX));
     loop {
-        let taken = lines.rows(DOING, || {
-            let reserve = sqlx::query(RESERVE).bind(&request).bind(&wanted.digest.0[..]).bind(moments.given_us());
+        let taken = pool.rows(DOING, || {
+            let reserve = sqlx::query(RESERVE).bind(&request).bind(&wanted.digest.0[..]).bind(clock.given_us());
             reserve.bind(token).bind(kept).bind(reserved)
         });
         if let Some(row) = taken.await?.first() {
             return Ok(if column::<i64>(row, 0)? > 1 { Reserved::Again } else { Reserved::New });
         }
-        let rows = lines.rows(DOING, || sqlx::query(RESERVED).bind(&request)).await?;
+        let rows = pool.rows(DOING, || sqlx::query(RESERVED).bind(&request)).await?;
         // Whoever had it may just have given it up: then it is there to be had.
         let Some(row) = rows.first() else { continue };
         return Ok(match column::<Option<&[u8]>>(row, 1)? {
@@ -126,40 +126,40 @@ pub(crate) async fn reserve(lines: &Lines, moments: &Moments, wanted: &Reservati
     }
 }
 
-pub(crate) async fn keep(lines: &Lines, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
+pub(crate) async fn keep(pool: &Pool, key: &ResponseKey, response: Vec<u8>) -> Result<(), StoreError> {
     let (request, packed) = (key.to_text(), packed::pack(&[response]));
-    lines.rows("keep a response", || sqlx::query(KEEP).bind(&request).bind(&packed)).await.map(drop)
+    pool.rows("keep a response", || sqlx::query(KEEP).bind(&request).bind(&packed)).await.map(drop)
 }
 
-pub(crate) async fn kept(lines: &Lines, moments: &Moments, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
+pub(crate) async fn kept(pool: &Pool, clock: &StoreClock, key: &ResponseKey) -> Result<Option<Arc<[u8]>>, StoreError> {
     let (request, kept) = (key.to_text(), milliseconds(RESPONSE_KEPT_MS, u64::MAX));
-    let look = || sqlx::query(KEPT).bind(&request).bind(moments.given_us()).bind(kept);
-    let rows = lines.rows("look for a response", look).await?;
+    let look = || sqlx::query(KEPT).bind(&request).bind(clock.given_us()).bind(kept);
+    let rows = pool.rows("look for a response", look).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let response = packed::unpack(column(row, 0)?)?.into_iter().next();
     response.map(Some).ok_or_else(|| corrupt("a response is empty"))
 }
 
-pub(crate) async fn drop_response(lines: &Lines, key: &ResponseKey) -> Result<(), StoreError> {
+pub(crate) async fn drop_response(pool: &Pool, key: &ResponseKey) -> Result<(), StoreError> {
     let request = key.to_text();
-    lines.rows("give up a request", || sqlx::query(DROP).bind(&request)).await.map(drop)
+    pool.rows("give up a request", || sqlx::query(DROP).bind(&request)).await.map(drop)
 }
 
-pub(crate) async fn seen(lines: &Lines, moments: &Moments, seen: &WorkerSeen) -> Result<(), StoreError> {
+pub(crate) async fn seen(pool: &Pool, clock: &StoreClock, seen: &WorkerSeen) -> Result<(), StoreError> {
     let key = tenant_key(seen.tenant.as_deref());
     let names: BTreeSet<&str> = seen.tools.iter().map(ToolName::as_str).collect();
     let names: Vec<Vec<u8>> = names.into_iter().take(WORKER_TOOLS_MAX).map(Into::into).collect();
     let tools = packed::pack(&names);
-    let rows = lines
-        .rows("note a worker", || sqlx::query(SEEN).bind(&key).bind(&*seen.name).bind(&tools).bind(moments.given_us()));
+    let rows = pool
+        .rows("note a worker", || sqlx::query(SEEN).bind(&key).bind(&*seen.name).bind(&tools).bind(clock.given_us()));
     rows.await.map(drop)
 }
 
-pub(crate) async fn workers(lines: &Lines, moments: &Moments, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError> {
+pub(crate) async fn workers(pool: &Pool, clock: &StoreClock, scope: &Scope) -> Result<Vec<WorkerRow>, StoreError> {
     let key = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
     let kept = milliseconds(WORKER_KEPT_MS, u64::MAX);
-    let rows = lines.rows("list workers", || {
-        sqlx::query(WORKERS).bind(moments.given_us()).bind(kept).bind(key.as_deref()).bind(limit(WORKERS_MAX))
+    let rows = pool.rows("list workers", || {
+        sqlx::query(WORKERS).bind(clock.given_us()).bind(kept).bind(key.as_deref()).bind(limit(WORKERS_MAX))
     });
     rows.await?.iter().map(worker).collect()
 }
@@ -179,8 +179,8 @@ fn worker(row: &PgRow) -> Result<WorkerRow, StoreError> {
     })
 }
 
-pub(crate) async fn tally(lines: &Lines) -> Result<StoreTally, StoreError> {
-    let rows = lines.rows("count what is there", || sqlx::query(TALLY)).await?;
+pub(crate) async fn tally(pool: &Pool) -> Result<StoreTally, StoreError> {
+    let rows = pool.rows("count what is there", || sqlx::query(TALLY)).await?;
     let Some(row) = rows.first() else { return Ok(StoreTally::default()) };
     let count = |index| unsigned(column(row, index)?);
     Ok(StoreTally {
@@ -195,10 +195,10 @@ pub(crate) async fn tally(lines: &Lines) -> Result<StoreTally, StoreError> {
     })
 }
 
-pub(crate) async fn sweep(lines: &Lines, moments: &Moments) -> Result<Swept, StoreError> {
+pub(crate) async fn sweep(pool: &Pool, clock: &StoreClock) -> Result<Swept, StoreError> {
     let (kept, seen) = (milliseconds(RESPONSE_KEPT_MS, u64::MAX), milliseconds(WORKER_KEPT_MS, u64::MAX));
-    let rows = lines.rows("throw away what is old", || {
-        sqlx::query(SWEEP).bind(moments.given_us()).bind(kept).bind(seen).bind(limit(DUE_LIMIT_MAX))
+    let rows = pool.rows("throw away what is old", || {
+        sqlx::query(SWEEP).bind(clock.given_us()).bind(kept).bind(seen).bind(limit(DUE_LIMIT_MAX))
     });
     let rows = rows.await?;
     let Some(row) = rows.first() else { return Ok(Swept::default()) };

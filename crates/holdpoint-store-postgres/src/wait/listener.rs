@@ -10,9 +10,9 @@ use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::Wakes;
-use super::news::{News, Topics};
+use super::notification::{Notification, Topics};
 use crate::fault::timed_out;
-use crate::lines::{Lines, STATEMENT_LIMIT};
+use crate::pool::{Pool, STATEMENT_LIMIT};
 use crate::row::column;
 
 const CHANNEL: &str = "holdpoint";
@@ -31,18 +31,18 @@ const TELL: &str = "select pg_notify($1, $2)";
 const LOOK: &str = "select run_no, revision from holdpoint_runs where run_no = any($1)";
 
 /// Tells others what happened here.
-pub(super) async fn tell(wakes: Arc<Wakes>, lines: Arc<Lines>) {
-    let mut line: Option<PgConnection> = None;
+pub(super) async fn tell(wakes: Arc<Wakes>, pool: Arc<Pool>) {
+    let mut connection: Option<PgConnection> = None;
     loop {
         wakes.told.notified().await;
         let next = Instant::now() + TELL_EVERY;
-        let payload = wakes.take_news().to_payload();
-        match send(&wakes, &lines, line.take(), &payload).await {
-            Ok(open) => line = Some(open),
+        let payload = wakes.take_notification().to_payload();
+        match send(&wakes, &pool, connection.take(), &payload).await {
+            Ok(open) => connection = Some(open),
             Err(error) => {
                 tracing::debug!(%error, "a notification was not sent");
                 // What was in it is lost; the next says that everything may have changed.
-                wakes.lost_news();
+                wakes.lost_notification();
                 sleep(RECONNECT_AFTER).await;
             }
         }
@@ -52,29 +52,29 @@ pub(super) async fn tell(wakes: Arc<Wakes>, lines: Arc<Lines>) {
 
 async fn send(
     wakes: &Wakes,
-    lines: &Lines,
-    line: Option<PgConnection>,
+    pool: &Pool,
+    connection: Option<PgConnection>,
     payload: &str,
 ) -> Result<PgConnection, sqlx::Error> {
-    let mut line = match line {
-        Some(line) => line,
+    let mut connection = match connection {
+        Some(connection) => connection,
         None => {
-            let mut line = lines.connect().await?;
-            sqlx::raw_sql(SESSION).execute(&mut line).await?;
-            let who: i32 = sqlx::query(WHO).fetch_one(&mut line).await?.try_get(0)?;
+            let mut connection = pool.connect().await?;
+            sqlx::raw_sql(SESSION).execute(&mut connection).await?;
+            let who: i32 = sqlx::query(WHO).fetch_one(&mut connection).await?.try_get(0)?;
             wakes.teller.store(who, Ordering::Relaxed);
-            line
+            connection
         }
     };
-    let tell = sqlx::query(TELL).bind(CHANNEL).bind(payload).execute(&mut line);
+    let tell = sqlx::query(TELL).bind(CHANNEL).bind(payload).execute(&mut connection);
     timeout(STATEMENT_LIMIT, tell).await.map_err(|_| timed_out())??;
-    Ok(line)
+    Ok(connection)
 }
 
 /// Hears what happened elsewhere.
-pub(super) async fn listen(wakes: Arc<Wakes>, lines: Arc<Lines>) {
+pub(super) async fn listen(wakes: Arc<Wakes>, pool: Arc<Pool>) {
     loop {
-        if let Err(error) = hear(&wakes, &lines).await {
+        if let Err(error) = hear(&wakes, &pool).await {
             tracing::debug!(%error, "the connection for notifications broke");
         }
         sleep(RECONNECT_AFTER).await;
@@ -82,25 +82,25 @@ pub(super) async fn listen(wakes: Arc<Wakes>, lines: Arc<Lines>) {
 }
 
 /// Listens until the connection breaks.
-async fn hear(wakes: &Wakes, lines: &Lines) -> Result<(), sqlx::Error> {
-    let pool = PgPoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
-    let pool = pool.acquire_timeout(CONNECT_LIMIT).connect_lazy_with(lines.address().options().clone());
-    let mut radio = PgListener::connect_with(&pool).await?;
-    radio.eager_reconnect(false);
-    radio.listen(CHANNEL).await?;
+async fn hear(wakes: &Wakes, pool: &Pool) -> Result<(), sqlx::Error> {
+    let own = PgPoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+    let own = own.acquire_timeout(CONNECT_LIMIT).connect_lazy_with(pool.address().options().clone());
+    let mut listener = PgListener::connect_with(&own).await?;
+    listener.eager_reconnect(false);
+    listener.listen(CHANNEL).await?;
     // Whatever was said while nobody listened.
     wakes.missed.notify_one();
-    while let Some(said) = radio.try_recv().await? {
+    while let Some(said) = listener.try_recv().await? {
         // What we said ourselves everybody here knows already.
         if i64::from(said.process_id()) != i64::from(wakes.teller.load(Ordering::Relaxed)) {
-            wakes.heard(&News::from_payload(said.payload()));
+            wakes.heard(&Notification::from_payload(said.payload()));
         }
     }
     Ok(())
 }
 
 /// Looks now and then, and when something was missed, at the runs that somebody waits for.
-pub(super) async fn look(wakes: Arc<Wakes>, lines: Arc<Lines>) {
+pub(super) async fn look(wakes: Arc<Wakes>, pool: Arc<Pool>) {
     loop {
         // Both ways out of the wait are the same to us.
         let missed = timeout(LOOK_EVERY, wakes.missed.notified()).await.is_ok();
@@ -112,7 +112,7 @@ pub(super) async fn look(wakes: Arc<Wakes>, lines: Arc<Lines>) {
         if awaited.is_empty() {
             continue;
         }
-        let rows = lines.rows("look at runs", || sqlx::query(LOOK).bind(awaited.clone())).await;
+        let rows = pool.rows("look at runs", || sqlx::query(LOOK).bind(awaited.clone())).await;
         // The next look comes soon.
         let Ok(rows) = rows else { continue };
         let seen = rows.iter().filter_map(|row| Some((column::<i64>(row, 0).ok()?, column::<i64>(row, 1).ok()?)));
@@ -128,21 +128,21 @@ pub(super) async fn look(wakes: Arc<Wakes>, lines: Arc<Lines>) {
 
 impl Wakes {
     /// Something happened elsewhere.
-    pub(super) fn heard(&self, news: &News) {
-        for (run_no, revision) in &news.moves {
+    pub(super) fn heard(&self, notification: &Notification) {
+        for (run_no, revision) in &notification.moves {
             self.waiters.saw(*run_no, *revision);
         }
-        self.wake(news.topics);
-        if news.everything {
+        self.wake(notification.topics);
+        if notification.everything {
             self.missed.notify_one();
         }
     }
 
     /// What was to be told is not known any more.
-    fn lost_news(&self) {
-        let mut news = self.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        news.everything = true;
-        drop(news);
+    fn lost_notification(&self) {
+        let mut notification = self.notification.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        notification.everything = true;
+        drop(notification);
         self.told.notify_one();
     }
 }

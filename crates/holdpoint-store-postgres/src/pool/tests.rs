@@ -13,7 +13,7 @@ fn an_old_server_is_refused_with_its_version() {
 #[tokio::test]
 async fn patience_comes_to_its_end() {
     let address = Address::parse("postgres://nobody@localhost/none").unwrap();
-    let mut patience = Lines::new(address, 30, 1).patience();
+    let mut patience = Pool::new(address, 30, 1).patience();
     let mut pauses = 0;
     while patience.pause().await {
         pauses += 1;

@@ -7,10 +7,10 @@ use holdpoint_store::{
 };
 use sqlx::postgres::PgRow;
 
-use crate::clock::Moments;
+use crate::clock::StoreClock;
 use crate::commit::token;
 use crate::fault::{Recovery, recovery, store_error};
-use crate::lines::{CONFLICT_TRIES_MAX, Lines, Statement, corrupt};
+use crate::pool::{CONFLICT_TRIES_MAX, Pool, Statement, corrupt};
 use crate::row::{AFTER_TASK, column, limit, milliseconds, task};
 
 const DOING: &str = "lease tasks";
@@ -54,17 +54,17 @@ const TAKEN: &str = "select r.run_id, t.turn, t.place, t.agent, t.tenant, t.tool
 /// A lease may be the beginning of something that must not happen twice, so one whose answer was lost is looked for
 /// before the request is sent again.
 pub(crate) async fn lease(
-    lines: &Lines,
-    moments: &Moments,
+    pool: &Pool,
+    clock: &StoreClock,
     request: &LeaseRequest,
 ) -> Result<Vec<LeasedTask>, StoreError> {
     let ask = Ask::new(request);
     if ask.agents.is_empty() || ask.most == 0 {
         return Ok(Vec::new());
     }
-    let (mut patience, mut conflicts, mut unsure) = (lines.patience(), 0, false);
+    let (mut patience, mut conflicts, mut unsure) = (pool.patience(), 0, false);
     loop {
-        let answer = ask.attempt(lines, moments, unsure).await;
+        let answer = ask.attempt(pool, clock, unsure).await;
         let error = match answer {
             Ok(rows) => return leased(&rows),
             Err(error) => error,
@@ -104,17 +104,17 @@ impl<'r> Ask<'r> {
         Self { agents, tools, most: limit(request.limit.min(LEASE_LIMIT_MAX)), token: token(), request }
     }
 
-    async fn attempt(&self, lines: &Lines, moments: &Moments, unsure: bool) -> Result<Vec<PgRow>, sqlx::Error> {
+    async fn attempt(&self, pool: &Pool, clock: &StoreClock, unsure: bool) -> Result<Vec<PgRow>, sqlx::Error> {
         if unsure {
-            let taken = lines.once(sqlx::query(TAKEN).bind(&self.agents).bind(self.token)).await?;
+            let taken = pool.once(sqlx::query(TAKEN).bind(&self.agents).bind(self.token)).await?;
             if !taken.is_empty() {
                 return Ok(taken);
             }
         }
-        lines.once(self.statement(moments)).await
+        pool.once(self.statement(clock)).await
     }
 
-    fn statement(&self, moments: &Moments) -> Statement<'_> {
+    fn statement(&self, clock: &StoreClock) -> Statement<'_> {
         let tenant = self.request.tenant.as_deref();
         sqlx::query(if tenant.is_some() { LEASE_OF_TENANT } else { LEASE })
             .bind(&self.agents)
@@ -123,7 +123,7 @@ impl<'r> Ask<'r> {
             .bind(&*self.request.worker)
             .bind(milliseconds(self.request.lease_ms, LEASE_MS_MAX))
             .bind(self.token)
-            .bind(moments.given_us())
+            .bind(clock.given_us())
             .bind(tenant)
     }
 }

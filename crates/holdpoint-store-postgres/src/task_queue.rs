@@ -6,9 +6,9 @@ mod list;
 use holdpoint_core::{CallKey, RunId};
 use holdpoint_store::{DeliveredTask, LEASE_MS_MAX, LeaseState, Release, StoreError, TaskCompletion, TaskLease};
 
-use crate::clock::Moments;
+use crate::clock::StoreClock;
 use crate::commit::token;
-use crate::lines::Lines;
+use crate::pool::Pool;
 use crate::row::{AFTER_TASK, TASK, column, milliseconds, task};
 use sqlx::AssertSqlSafe;
 
@@ -19,7 +19,7 @@ pub(crate) use lease::{LEASE, LEASE_OF_TENANT};
 pub(crate) use list::{ARRIVALS, lapsed_sql};
 pub(crate) use list::{arrivals, find, lapsed, tasks};
 
-/// A task that is given back waits at most this long, so that moments stay within their range.
+/// A task that is given back waits at most this long, so that clock stay within their range.
 const RETRY_MS_MAX: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
 /// Locks in the order of opening, as commits do, so that nobody waits for each other. Answers come by place.
@@ -66,8 +66,8 @@ fn named(lease: &TaskLease) -> (&str, i64, i64, i64) {
 }
 
 pub(crate) async fn heartbeat(
-    lines: &Lines,
-    moments: &Moments,
+    pool: &Pool,
+    clock: &StoreClock,
     leases: &[TaskLease],
     lease_ms: u64,
 ) -> Result<Vec<LeaseState>, StoreError> {
@@ -76,14 +76,14 @@ pub(crate) async fn heartbeat(
         return Ok(states);
     }
     let lease_us = milliseconds(lease_ms, LEASE_MS_MAX);
-    let rows = lines.rows("prolong leases", || {
+    let rows = pool.rows("prolong leases", || {
         sqlx::query(HEARTBEAT)
             .bind((0..).take(leases.len()).collect::<Vec<i64>>())
             .bind(leases.iter().map(|lease| named(lease).0).collect::<Vec<_>>())
             .bind(leases.iter().map(|lease| named(lease).1).collect::<Vec<_>>())
             .bind(leases.iter().map(|lease| named(lease).2).collect::<Vec<_>>())
             .bind(leases.iter().map(|lease| named(lease).3).collect::<Vec<_>>())
-            .bind(moments.given_us())
+            .bind(clock.given_us())
             .bind(lease_us)
     });
     for row in &rows.await? {
@@ -95,13 +95,13 @@ pub(crate) async fn heartbeat(
     Ok(states)
 }
 
-pub(crate) async fn deliver(lines: &Lines, lease: &TaskLease, result: &[u8]) -> Result<TaskCompletion, StoreError> {
+pub(crate) async fn deliver(pool: &Pool, lease: &TaskLease, result: &[u8]) -> Result<TaskCompletion, StoreError> {
     let (run, turn, place, fence) = named(lease);
     // A statement that waited for another one with the same result does not see in its own snapshot what that one wrote: the
     // second look does.
     for _ in 0..2 {
         let deliver = || sqlx::query(DELIVER).bind(run).bind(turn).bind(place).bind(fence).bind(result);
-        if let Some(row) = lines.rows("keep a result", deliver).await?.first() {
+        if let Some(row) = pool.rows("keep a result", deliver).await?.first() {
             return Ok(if column::<i32>(row, 0)? == 1 { TaskCompletion::Stored } else { TaskCompletion::Present });
         }
     }
@@ -109,8 +109,8 @@ pub(crate) async fn deliver(lines: &Lines, lease: &TaskLease, result: &[u8]) -> 
 }
 
 pub(crate) async fn release(
-    lines: &Lines,
-    moments: &Moments,
+    pool: &Pool,
+    clock: &StoreClock,
     lease: &TaskLease,
     how: Release,
 ) -> Result<LeaseState, StoreError> {
@@ -121,21 +121,21 @@ pub(crate) async fn release(
     };
     let only_lapsed = matches!(how, Release::Lapsed { .. });
     let request = token();
-    let rows = lines.rows("give a task back", || {
+    let rows = pool.rows("give a task back", || {
         let release = sqlx::query(RELEASE).bind(run).bind(turn).bind(place).bind(fence);
-        release.bind(uncounted).bind(delay_us).bind(request).bind(moments.given_us()).bind(only_lapsed)
+        release.bind(uncounted).bind(delay_us).bind(request).bind(clock.given_us()).bind(only_lapsed)
     });
     Ok(if rows.await?.is_empty() { LeaseState::Lost } else { LeaseState::Held })
 }
 
-pub(crate) async fn delivered(lines: &Lines, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+pub(crate) async fn delivered(pool: &Pool, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
     let sql = || {
         AssertSqlSafe(format!(
             "select {TASK}, t.result from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
              where r.run_id = $1 and t.state = 2 order by t.delivery"
         ))
     };
-    let rows = lines.rows("read results", || sqlx::query(sql()).bind(run.as_str())).await?;
+    let rows = pool.rows("read results", || sqlx::query(sql()).bind(run.as_str())).await?;
     let row = |row| Ok(DeliveredTask { task: task(row)?, result: column::<&[u8]>(row, AFTER_TASK)?.into() });
     rows.iter().map(row).collect()
 }

@@ -26,14 +26,14 @@ impl Topics {
 
 /// Moves of runs, and which topics have something new.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct Notification {
     pub(super) moves: Vec<(i64, i64)>,
     pub(super) topics: Topics,
     /// Too much to name.
     pub(super) everything: bool,
 }
 
-impl News {
+impl Notification {
     pub(super) fn is_empty(&self) -> bool {
         self.moves.is_empty() && self.topics == Topics::default() && !self.everything
     }
@@ -70,19 +70,19 @@ impl News {
 
     /// Words that nobody knows may be of a newer version: then everything may have changed.
     pub(super) fn from_payload(payload: &str) -> Self {
-        let mut news = Self::default();
+        let mut notification = Self::default();
         for word in payload.split_ascii_whitespace() {
             match word {
-                TASKS => news.topics.tasks = true,
-                RUNS => news.topics.runs = true,
-                QUESTIONS => news.topics.questions = true,
+                TASKS => notification.topics.tasks = true,
+                RUNS => notification.topics.runs = true,
+                QUESTIONS => notification.topics.questions = true,
                 run => match parse(run) {
-                    Some((run_no, revision)) => news.moves.push((run_no, revision)),
-                    None => news.everything = true,
+                    Some((run_no, revision)) => notification.moves.push((run_no, revision)),
+                    None => notification.everything = true,
                 },
             }
         }
-        news
+        notification
     }
 }
 

@@ -8,7 +8,7 @@ use holdpoint_store::{
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgRow;
 
-use crate::lines::{Lines, corrupt};
+use crate::pool::{Pool, corrupt};
 use crate::row::{column, limit, moment, number, small, tenant, tenant_key, unsigned};
 
 /// The columns of a question, in the order in which [`question`] reads them.
@@ -70,10 +70,10 @@ pub(crate) fn status_number(status: QuestionStatus) -> i16 {
     }
 }
 
-pub(crate) async fn find(lines: &Lines, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+pub(crate) async fn find(pool: &Pool, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
     let tenant = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
     let (turn, place) = (i64::from(key.turn.0), i64::from(key.index.0));
-    let rows = lines.rows("read a question", || {
+    let rows = pool.rows("read a question", || {
         sqlx::query(QUESTION).bind(key.run.as_str()).bind(turn).bind(place).bind(tenant.as_deref())
     });
     rows.await?.first().map(question).transpose()
@@ -113,13 +113,13 @@ pub(crate) fn list_sql(filter: &QuestionFilter) -> String {
     )
 }
 
-pub(crate) async fn list(lines: &Lines, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
+pub(crate) async fn list(pool: &Pool, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
     let is_pending = filter.status == QuestionStatus::Pending;
     let start = if is_pending { [i64::MIN, 0] } else { [i64::MAX, i64::MAX] };
     let [first, second] = filter.list().position(filter.cursor.as_ref(), start)?;
     let (size, sql) = (page_size(filter.limit), list_sql(filter));
     let tenant = filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant)));
-    let rows = lines.rows("list questions", || {
+    let rows = pool.rows("list questions", || {
         let list = sqlx::query(AssertSqlSafe(sql.clone())).bind(tenant.as_deref()).bind(filter.agent.as_deref());
         let list = list.bind(filter.kind.map(kind_number)).bind(filter.run.as_ref().map(RunId::as_str));
         let list = list.bind(first).bind(second).bind(limit(size + 1));
@@ -130,7 +130,7 @@ pub(crate) async fn list(lines: &Lines, filter: &QuestionFilter) -> Result<Page<
 }
 
 pub(crate) async fn after(
-    lines: &Lines,
+    pool: &Pool,
     scope: &Scope,
     after: Option<QuestionSeq>,
     most: usize,
@@ -140,7 +140,7 @@ pub(crate) async fn after(
     let from = after.map_or(i64::MAX, |after| number(after.0));
     let tenant = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
     let sql = if tenant.is_some() { CHANGED_OF_TENANT } else { CHANGED };
-    let rows = lines
+    let rows = pool
         .rows("read changes of questions", || sqlx::query(sql).bind(from).bind(limit(most)).bind(tenant.as_deref()));
     let rows = rows.await?;
     let mut changes = QuestionChanges::default();

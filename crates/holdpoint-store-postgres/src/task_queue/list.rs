@@ -4,8 +4,8 @@ use holdpoint_core::{CallKey, RunId, ToolName};
 use holdpoint_store::{List, Page, Scope, StoreError, TaskFilter, TaskHead, TaskStage, page_size};
 use sqlx::AssertSqlSafe;
 
-use crate::clock::Moments;
-use crate::lines::Lines;
+use crate::clock::StoreClock;
+use crate::pool::Pool;
 use crate::row::{AFTER_TASK, TASK, column, limit, run_ids, task};
 
 /// Delivered tasks are few: they go as soon as their run takes them.
@@ -25,23 +25,23 @@ pub(crate) fn lapsed_sql() -> String {
     )
 }
 
-pub(crate) async fn arrivals(lines: &Lines, agents: &[&str], most: i64) -> Result<Vec<RunId>, StoreError> {
-    let rows = lines.rows("find results", || sqlx::query(ARRIVALS).bind(agents).bind(most)).await?;
+pub(crate) async fn arrivals(pool: &Pool, agents: &[&str], most: i64) -> Result<Vec<RunId>, StoreError> {
+    let rows = pool.rows("find results", || sqlx::query(ARRIVALS).bind(agents).bind(most)).await?;
     run_ids(&rows)
 }
 
 pub(crate) async fn lapsed(
-    lines: &Lines,
-    moments: &Moments,
+    pool: &Pool,
+    clock: &StoreClock,
     agents: &[&str],
     most: i64,
 ) -> Result<Vec<TaskHead>, StoreError> {
     let sql = || AssertSqlSafe(lapsed_sql());
-    let rows = lines.rows("find lapsed leases", || sqlx::query(sql()).bind(agents).bind(most).bind(moments.given_us()));
+    let rows = pool.rows("find lapsed leases", || sqlx::query(sql()).bind(agents).bind(most).bind(clock.given_us()));
     rows.await?.iter().map(task).collect()
 }
 
-pub(crate) async fn find(lines: &Lines, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+pub(crate) async fn find(pool: &Pool, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
     let sql = || {
         AssertSqlSafe(format!(
             "select {TASK} from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
@@ -49,12 +49,12 @@ pub(crate) async fn find(lines: &Lines, scope: &Scope, key: &CallKey) -> Result<
         ))
     };
     let (turn, place) = (i64::from(key.turn.0), i64::from(key.index.0));
-    let rows = lines
+    let rows = pool
         .rows("read a task", || sqlx::query(sql()).bind(key.run.as_str()).bind(turn).bind(place).bind(scope.tenant()));
     rows.await?.first().map(task).transpose()
 }
 
-pub(crate) async fn tasks(lines: &Lines, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
+pub(crate) async fn tasks(pool: &Pool, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
     let [from] = List::Tasks.position(filter.cursor.as_ref(), [0])?;
     let size = page_size(filter.limit);
     let sql = || {
@@ -64,7 +64,7 @@ pub(crate) async fn tasks(lines: &Lines, filter: &TaskFilter) -> Result<Page<Tas
              and ($5::smallint is null or t.state = $5) order by t.task_no limit $4"
         ))
     };
-    let rows = lines.rows("list tasks", || {
+    let rows = pool.rows("list tasks", || {
         let list = sqlx::query(sql()).bind(from).bind(filter.tenant.as_deref());
         list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1)).bind(filter.stage.map(stage_number))
     });

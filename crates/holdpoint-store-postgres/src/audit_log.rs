@@ -1,6 +1,6 @@
 //! The audit log of all runs: heads of chains, seals over them, and what is left of runs that were pruned.
 
-mod make;
+mod seal;
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use holdpoint_store::{
 };
 use sqlx::postgres::PgRow;
 
-use crate::lines::Lines;
+use crate::pool::Pool;
 use crate::row::{column, limit, link, number, tenant, tenant_key, unsigned};
 
-pub(crate) use make::seal;
+pub(crate) use seal::seal;
 #[cfg(all(test, feature = "testing"))]
-pub(crate) use make::{LAST, TO_SEAL};
+pub(crate) use seal::{LAST, TO_SEAL};
 
 pub(crate) const SEALS: &str = "select tenant, number, at, link, runs from holdpoint_seals \
     where tenant = $1 and number > $2 order by number limit $3";
@@ -76,7 +76,7 @@ pub(crate) const TENANTS: &str = "with recursive tenants (tenant) as ( \
     select tenant from tenants where tenant is not null";
 
 pub(crate) async fn audit_after(
-    lines: &Lines,
+    pool: &Pool,
     scope: &AuditScope,
     after: Option<&Cursor>,
     most: usize,
@@ -95,7 +95,7 @@ pub(crate) async fn audit_after(
             None => read,
         }
     };
-    let rows = lines.rows("read the audit log", read).await?;
+    let rows = pool.rows("read the audit log", read).await?;
     let (mut page, mut last, mut next) = (Page::default(), 0, [0, 0]);
     for row in &rows {
         (last, next) = read_audited(row, last, &mut page.items)?;
@@ -105,19 +105,19 @@ pub(crate) async fn audit_after(
 }
 
 pub(crate) async fn audit_heads(
-    lines: &Lines,
+    pool: &Pool,
     tenant: Option<&str>,
     after: Option<&RunId>,
     most: i64,
 ) -> Result<Vec<SealedRun>, StoreError> {
     let (key, after) = (tenant_key(tenant), after.map_or("", RunId::as_str));
     let read = || sqlx::query(HEADS).bind(&key).bind(after).bind(most);
-    lines.rows("read the heads of audit logs", read).await?.iter().map(|row| sealed(row, 0)).collect()
+    pool.rows("read the heads of audit logs", read).await?.iter().map(|row| sealed(row, 0)).collect()
 }
 
-pub(crate) async fn seals(lines: &Lines, of: Option<&str>, after: u64, most: i64) -> Result<Vec<Seal>, StoreError> {
+pub(crate) async fn seals(pool: &Pool, of: Option<&str>, after: u64, most: i64) -> Result<Vec<Seal>, StoreError> {
     let key = tenant_key(of);
-    let rows = lines.rows("read seals", || sqlx::query(SEALS).bind(&key).bind(number(after)).bind(most)).await?;
+    let rows = pool.rows("read seals", || sqlx::query(SEALS).bind(&key).bind(number(after)).bind(most)).await?;
     let seal = |row| {
         // Runs that cannot be read are none, and then the link is not right.
         let runs = unpack_sealed(column(row, 4)?).unwrap_or_default();
@@ -127,8 +127,8 @@ pub(crate) async fn seals(lines: &Lines, of: Option<&str>, after: u64, most: i64
     rows.iter().map(seal).collect()
 }
 
-pub(crate) async fn unsealed(lines: &Lines) -> Result<Vec<Unsealed>, StoreError> {
-    let rows = lines.rows("look for what is to be sealed", || sqlx::query(UNSEALED)).await?;
+pub(crate) async fn unsealed(pool: &Pool) -> Result<Vec<Unsealed>, StoreError> {
+    let rows = pool.rows("look for what is to be sealed", || sqlx::query(UNSEALED)).await?;
     let read = |row| {
         let sealed_at: Option<i64> = column(row, 1)?;
         Ok(Unsealed { tenant: tenant(row, 0)?, sealed_at: sealed_at.map(Timestamp) })
@@ -136,35 +136,31 @@ pub(crate) async fn unsealed(lines: &Lines) -> Result<Vec<Unsealed>, StoreError>
     rows.iter().map(read).collect()
 }
 
-pub(crate) async fn traces(
-    lines: &Lines,
-    tenant: Option<&str>,
-    sealed: &[SealedRun],
-) -> Result<Vec<Trace>, StoreError> {
+pub(crate) async fn traces(pool: &Pool, tenant: Option<&str>, sealed: &[SealedRun]) -> Result<Vec<Trace>, StoreError> {
     let key = tenant_key(tenant);
     let names: Vec<&str> = sealed.iter().map(|sealed| sealed.run.as_str()).collect();
     let revisions: Vec<i64> = sealed.iter().map(|sealed| number(sealed.revision.0)).collect();
     let read = || sqlx::query(TRACES).bind(&names).bind(&revisions).bind(&key);
     let mut traces = vec![Trace::default(); sealed.len()];
-    for row in &lines.rows("look for sealed runs", read).await? {
+    for row in &pool.rows("look for sealed runs", read).await? {
         read_trace(row, &mut traces)?;
     }
     Ok(traces)
 }
 
 pub(crate) async fn tombstones(
-    lines: &Lines,
+    pool: &Pool,
     tenant: Option<&str>,
     after: Option<&RunId>,
     most: i64,
 ) -> Result<Vec<Tombstone>, StoreError> {
     let (key, after) = (tenant_key(tenant), after.map_or("", RunId::as_str));
     let read = || sqlx::query(TOMBSTONES).bind(&key).bind(after).bind(most);
-    lines.rows("read what is left of pruned runs", read).await?.iter().map(|row| tombstone(row, 0)).collect()
+    pool.rows("read what is left of pruned runs", read).await?.iter().map(|row| tombstone(row, 0)).collect()
 }
 
-pub(crate) async fn tenants(lines: &Lines) -> Result<Vec<Option<Arc<str>>>, StoreError> {
-    lines.rows("name the tenants", || sqlx::query(TENANTS)).await?.iter().map(|row| tenant(row, 0)).collect()
+pub(crate) async fn tenants(pool: &Pool) -> Result<Vec<Option<Arc<str>>>, StoreError> {
+    pool.rows("name the tenants", || sqlx::query(TENANTS)).await?.iter().map(|row| tenant(row, 0)).collect()
 }
 
 /// Adds the row to its run, and returns the number of the run and where to go on.

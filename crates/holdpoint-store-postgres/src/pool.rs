@@ -39,14 +39,14 @@ pub(crate) const SESSION: &str = "set plan_cache_mode = force_generic_plan; set 
 pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
 /// A bounded number of connections to one database.
-pub(crate) struct Lines {
+pub(crate) struct Pool {
     address: Address,
     outage: Duration,
     room: Semaphore,
     idle: Mutex<Vec<PgConnection>>,
 }
 
-impl Lines {
+impl Pool {
     pub(crate) fn new(address: Address, outage_ms: u64, connections: u32) -> Self {
         let room = usize::try_from(connections.max(1)).unwrap_or(Semaphore::MAX_PERMITS);
         let room = Semaphore::new(room.min(Semaphore::MAX_PERMITS));
@@ -96,7 +96,7 @@ impl Lines {
 
     /// The rows of a statement, sent once.
     pub(crate) async fn once(&self, statement: Statement<'_>) -> Result<Vec<PgRow>, sqlx::Error> {
-        self.with(async |line| statement.fetch_all(line).await).await
+        self.with(async |connection| statement.fetch_all(connection).await).await
     }
 
     /// Does something with a connection, once. What takes longer than one statement may counts as broken.
@@ -106,15 +106,15 @@ impl Lines {
     ) -> Result<T, sqlx::Error> {
         let _room = self.room.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
         let kept = self.idle().pop();
-        let mut line = match kept {
-            Some(line) => line,
+        let mut connection = match kept {
+            Some(connection) => connection,
             None => self.connect().await?,
         };
-        let done = timeout(STATEMENT_LIMIT, work(&mut line)).await.map_err(|_| timed_out())?;
+        let done = timeout(STATEMENT_LIMIT, work(&mut connection)).await.map_err(|_| timed_out())?;
         match &done {
             // What breaks one connection broke the others too.
             Err(error) if recovery(error) == Recovery::Reconnect => self.idle().clear(),
-            Ok(_) | Err(_) => self.idle().push(line),
+            Ok(_) | Err(_) => self.idle().push(connection),
         }
         done
     }
@@ -124,27 +124,27 @@ impl Lines {
     }
 }
 
-impl std::fmt::Debug for Lines {
+impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Lines({})", self.address)
+        write!(f, "Pool({})", self.address)
     }
 }
 
 async fn connect(address: &Address) -> Result<PgConnection, sqlx::Error> {
-    let mut line = address.options().connect().await?;
-    sqlx::raw_sql(SESSION).execute(&mut line).await?;
-    Ok(line)
+    let mut connection = address.options().connect().await?;
+    sqlx::raw_sql(SESSION).execute(&mut connection).await?;
+    Ok(connection)
 }
 
 /// Opens the first connection: tells what is wrong at once, and whether the server is new enough.
 pub(crate) async fn connect_first(address: &Address) -> Result<PgConnection, StoreError> {
     const DOING: &str = "open the database";
     let opened = timeout(CONNECT_LIMIT, address.options().connect()).await.unwrap_or_else(|_| Err(timed_out()));
-    let mut line = opened.map_err(|error| at_address(address, store_error(DOING, &error)))?;
-    check_version(line.server_version_num())?;
-    sqlx::raw_sql(SESSION).execute(&mut line).await.map_err(|error| store_error(DOING, &error))?;
-    line.ping().await.map_err(|error| store_error(DOING, &error))?;
-    Ok(line)
+    let mut connection = opened.map_err(|error| at_address(address, store_error(DOING, &error)))?;
+    check_version(connection.server_version_num())?;
+    sqlx::raw_sql(SESSION).execute(&mut connection).await.map_err(|error| store_error(DOING, &error))?;
+    connection.ping().await.map_err(|error| store_error(DOING, &error))?;
+    Ok(connection)
 }
 
 fn check_version(found: Option<u32>) -> Result<(), StoreError> {

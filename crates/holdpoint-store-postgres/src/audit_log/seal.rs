@@ -7,9 +7,9 @@ use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
 
 use super::sealed;
-use crate::clock::Moments;
+use crate::clock::StoreClock;
 use crate::fault::{Recovery, recovery, store_error};
-use crate::lines::{CONFLICT_TRIES_MAX, Lines};
+use crate::pool::{CONFLICT_TRIES_MAX, Pool};
 use crate::row::{limit, number, tenant_key};
 
 const DOING: &str = "seal what moved";
@@ -27,14 +27,14 @@ const ADD: &str = "insert into holdpoint_seals (tenant, number, at, link, runs) 
 const MARK: &str = "update holdpoint_runs set sealed_revision = audit_revision, seal_no = $2 where run_no = any($1)";
 
 /// A seal whose answer was lost is there, and what it names is not sealed again.
-pub(crate) async fn seal(lines: &Lines, moments: &Moments, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+pub(crate) async fn seal(pool: &Pool, clock: &StoreClock, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
     let key = tenant_key(tenant);
-    if lines.rows(DOING, || sqlx::query(ANY).bind(&key)).await?.is_empty() {
+    if pool.rows(DOING, || sqlx::query(ANY).bind(&key)).await?.is_empty() {
         return Ok(None);
     }
-    let (mut patience, mut conflicts) = (lines.patience(), 0);
+    let (mut patience, mut conflicts) = (pool.patience(), 0);
     loop {
-        let error = match lines.with(async |line| once(line, moments, tenant).await).await {
+        let error = match pool.with(async |connection| once(connection, clock, tenant).await).await {
             Ok(sealed) => return Ok(sealed),
             Err(error) => error,
         };
@@ -52,9 +52,13 @@ pub(crate) async fn seal(lines: &Lines, moments: &Moments, tenant: Option<&str>)
     }
 }
 
-async fn once(line: &mut PgConnection, moments: &Moments, tenant: Option<&str>) -> Result<Option<Seal>, sqlx::Error> {
+async fn once(
+    connection: &mut PgConnection,
+    clock: &StoreClock,
+    tenant: Option<&str>,
+) -> Result<Option<Seal>, sqlx::Error> {
     let key = tenant_key(tenant);
-    let mut change = line.begin().await?;
+    let mut change = connection.begin().await?;
     sqlx::query(LOCK).bind(&key).bind(LOCK_KIND).execute(&mut *change).await?;
     let last = sqlx::query(LAST).bind(&key).fetch_optional(&mut *change).await?;
     let before: Option<(i64, &[u8])> = match &last {
@@ -72,7 +76,7 @@ async fn once(line: &mut PgConnection, moments: &Moments, tenant: Option<&str>) 
         numbers.push(row.try_get::<i64, _>(3)?);
         runs.push(sealed(row, 0).map_err(|error| sqlx::Error::Decode(Box::new(error)))?);
     }
-    let seal = next(tenant, before.map(|(number, link)| (number, Link::stored(link))), (moments.now(), runs));
+    let seal = next(tenant, before.map(|(number, link)| (number, Link::stored(link))), (clock.now(), runs));
     let add = sqlx::query(ADD).bind(&key).bind(number(seal.number)).bind(seal.at.0).bind(seal.link.0);
     add.bind(pack_sealed(&seal.runs)).execute(&mut *change).await?;
     sqlx::query(MARK).bind(&numbers).bind(number(seal.number)).execute(&mut *change).await?;

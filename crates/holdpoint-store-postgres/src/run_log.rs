@@ -6,7 +6,7 @@ use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::{AuditRow, Head, List, Page, Record, RunFilter, Scope, StoreError, packed, page_size};
 use sqlx::AssertSqlSafe;
 
-use crate::lines::Lines;
+use crate::pool::Pool;
 use crate::row::{HEAD, column, head, limit, link, number, run_ids, status_number, tenant_key, unsigned};
 
 /// The rows of a run with something after `$2`; without any, one row that says that the run is there.
@@ -22,15 +22,10 @@ pub(crate) const DUE: &str = "select r.run_id from unnest($1::text[]) as a(agent
         where agent = a.agent and deadline is not null and deadline <= $2 order by deadline, run_no limit $3) r \
     order by r.deadline, r.run_no limit $3";
 
-pub(crate) async fn load(
-    lines: &Lines,
-    scope: &Scope,
-    run: &RunId,
-    after: Revision,
-) -> Result<Vec<Record>, StoreError> {
+pub(crate) async fn load(pool: &Pool, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
     let after = number(after.0);
     let rows =
-        lines.rows("read the run", || sqlx::query(LOAD).bind(run.as_str()).bind(after).bind(scope.tenant())).await?;
+        pool.rows("read the run", || sqlx::query(LOAD).bind(run.as_str()).bind(after).bind(scope.tenant())).await?;
     if rows.is_empty() {
         return Err(StoreError::NotFound { run: run.clone() });
     }
@@ -48,20 +43,20 @@ pub(crate) async fn load(
     Ok(records)
 }
 
-pub(crate) async fn read_head(lines: &Lines, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+pub(crate) async fn read_head(pool: &Pool, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
     let sql = || {
         AssertSqlSafe(format!(
             "select {HEAD} from holdpoint_runs r where r.run_id = $1 and ($2::text is null or r.tenant = $2)"
         ))
     };
-    let rows = lines.rows("read the run", || sqlx::query(sql()).bind(run.as_str()).bind(scope.tenant())).await?;
+    let rows = pool.rows("read the run", || sqlx::query(sql()).bind(run.as_str()).bind(scope.tenant())).await?;
     rows.first().map(head).transpose()
 }
 
-pub(crate) async fn audit(lines: &Lines, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
+pub(crate) async fn audit(pool: &Pool, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
     let key = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
     let audit = || sqlx::query(AUDIT).bind(run.as_str()).bind(key.as_deref());
-    let rows = lines.rows("read the audit log", audit).await?;
+    let rows = pool.rows("read the audit log", audit).await?;
     let row = |row| {
         let revision = Revision(unsigned(column(row, 0)?)?);
         let body = column::<&[u8]>(row, 2)?.into();
@@ -90,10 +85,10 @@ pub(crate) fn list_sql(filter: &RunFilter) -> String {
     )
 }
 
-pub(crate) async fn list(lines: &Lines, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
+pub(crate) async fn list(pool: &Pool, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
     let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
     let (size, sql) = (page_size(filter.limit), list_sql(filter));
-    let rows = lines.rows("list runs", || {
+    let rows = pool.rows("list runs", || {
         sqlx::query(AssertSqlSafe(sql.clone()))
             .bind(filter.status.map(status_number))
             .bind(filter.agent.as_deref())
@@ -108,8 +103,8 @@ pub(crate) async fn list(lines: &Lines, filter: &RunFilter) -> Result<Page<Head>
 
 const HEAD_COLUMNS: usize = 10;
 
-pub(crate) async fn due(lines: &Lines, agents: &[&str], at: Timestamp, most: i64) -> Result<Vec<RunId>, StoreError> {
-    let rows = lines.rows("find runs that are due", || sqlx::query(DUE).bind(agents).bind(at.0).bind(most)).await?;
+pub(crate) async fn due(pool: &Pool, agents: &[&str], at: Timestamp, most: i64) -> Result<Vec<RunId>, StoreError> {
+    let rows = pool.rows("find runs that are due", || sqlx::query(DUE).bind(agents).bind(at.0).bind(most)).await?;
     run_ids(&rows)
 }
 

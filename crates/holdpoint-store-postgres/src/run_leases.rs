@@ -6,10 +6,10 @@ use holdpoint_store::{
 };
 use sqlx::postgres::PgRow;
 
-use crate::clock::Moments;
-use crate::lines::Lines;
-use crate::read::distinct;
+use crate::clock::StoreClock;
+use crate::pool::Pool;
 use crate::row::{column, limit, milliseconds, small, unsigned};
+use crate::run_log::distinct;
 
 const RENEW: &str = "update holdpoint_runs \
     set free_at = coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + $3, \
@@ -51,12 +51,12 @@ const END_TASK_LEASE: &str = "update holdpoint_tasks t \
     returning 1";
 
 pub(crate) async fn overlong(
-    lines: &Lines,
-    moments: &Moments,
+    pool: &Pool,
+    clock: &StoreClock,
     agents: &[&str],
     most: i64,
 ) -> Result<Vec<OverlongLease>, StoreError> {
-    let find = || sqlx::query(OVERLONG).bind(agents).bind(most).bind(moments.given_us());
+    let find = || sqlx::query(OVERLONG).bind(agents).bind(most).bind(clock.given_us());
     let read = |row: &PgRow| {
         let run = RunId::new(column::<&str>(row, 0)?);
         let of = match (column::<Option<i64>>(row, 1)?, column::<Option<i64>>(row, 2)?) {
@@ -68,45 +68,40 @@ pub(crate) async fn overlong(
         let lease_us = unsigned(column::<Option<i64>>(row, 4)?.unwrap_or(0))?;
         Ok(OverlongLease { of, until: Timestamp(column(row, 3)?), lease_ms: lease_us / 1_000 })
     };
-    lines.rows("find overlong leases", find).await?.iter().map(read).collect()
+    pool.rows("find overlong leases", find).await?.iter().map(read).collect()
 }
 
 /// Sent again after its answer was lost, it finds another end and says that there was nothing to end.
-pub(crate) async fn end(lines: &Lines, moments: &Moments, lease: &OverlongLease) -> Result<bool, StoreError> {
-    let rows = lines.rows("end a lease", || match &lease.of {
-        LeaseOf::Run(run) => sqlx::query(END_RUN_LEASE).bind(run.as_str()).bind(lease.until.0).bind(moments.given_us()),
+pub(crate) async fn end(pool: &Pool, clock: &StoreClock, lease: &OverlongLease) -> Result<bool, StoreError> {
+    let rows = pool.rows("end a lease", || match &lease.of {
+        LeaseOf::Run(run) => sqlx::query(END_RUN_LEASE).bind(run.as_str()).bind(lease.until.0).bind(clock.given_us()),
         LeaseOf::Task(CallKey { run, turn, index }) => {
-            let end = sqlx::query(END_TASK_LEASE).bind(run.as_str()).bind(lease.until.0).bind(moments.given_us());
+            let end = sqlx::query(END_TASK_LEASE).bind(run.as_str()).bind(lease.until.0).bind(clock.given_us());
             end.bind(i64::from(turn.0)).bind(i64::from(index.0))
         }
     });
     Ok(!rows.await?.is_empty())
 }
 
-pub(crate) async fn renew(
-    lines: &Lines,
-    moments: &Moments,
-    run: &RunId,
-    hold: &Hold,
-) -> Result<LeaseState, StoreError> {
+pub(crate) async fn renew(pool: &Pool, clock: &StoreClock, run: &RunId, hold: &Hold) -> Result<LeaseState, StoreError> {
     let lease_us = milliseconds(hold.lease_ms, LEASE_MS_MAX);
-    let rows = lines.rows("hold the run", || {
-        sqlx::query(RENEW).bind(run.as_str()).bind(hold.owner.as_str()).bind(lease_us).bind(moments.given_us())
+    let rows = pool.rows("hold the run", || {
+        sqlx::query(RENEW).bind(run.as_str()).bind(hold.owner.as_str()).bind(lease_us).bind(clock.given_us())
     });
     Ok(if rows.await?.is_empty() { LeaseState::Lost } else { LeaseState::Held })
 }
 
 /// When the answer is lost, the runs that it named stay held until their lease lapses: nothing has begun.
-pub(crate) async fn claim(lines: &Lines, moments: &Moments, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
+pub(crate) async fn claim(pool: &Pool, clock: &StoreClock, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
     let agents = distinct(&request.agents);
     let most = limit(request.limit.min(CLAIM_LIMIT_MAX));
     if agents.is_empty() || most == 0 {
         return Ok(Vec::new());
     }
     let lease_us = milliseconds(request.hold.lease_ms, LEASE_MS_MAX);
-    let rows = lines.rows("claim runs", || {
+    let rows = pool.rows("claim runs", || {
         let claim = sqlx::query(CLAIM).bind(&agents).bind(most).bind(request.hold.owner.as_str());
-        claim.bind(lease_us).bind(moments.given_us())
+        claim.bind(lease_us).bind(clock.given_us())
     });
     let mut claimed = Vec::new();
     for row in &rows.await? {
