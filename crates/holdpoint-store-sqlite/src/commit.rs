@@ -5,11 +5,11 @@ use std::sync::Arc;
 use holdpoint_core::{CallKey, Revision, Status, Timestamp};
 use holdpoint_store::{CommitError, LEASE_MS_MAX, PruneRequest, TaskChange, TaskOpening, first_link, next_link};
 
+use crate::approvals;
 use crate::batch::{Batch, Values};
-use crate::board::{Board, Chain, Moved, Opened, RunChange, RunNow, TaskNow, TaskStage};
 use crate::columns::{DELIVERED, LEASED, WAITING, repeat_number, signed, status_number, tenant_key};
 use crate::grants::{OPEN_GRANTS, open_grants};
-use crate::questions;
+use crate::group::{Chain, Group, Moved, Opened, RunChange, RunNow, TaskNow, TaskStage};
 use crate::request::Step;
 use crate::rows::Rows;
 
@@ -46,31 +46,31 @@ pub(crate) const CLOSE_TASKS: &str = "DELETE FROM tasks WHERE task_no IN (SELECT
 pub(crate) struct Written {
     log: Rows,
     grants: Rows,
-    questions: questions::Written,
+    questions: approvals::Written,
 }
 
 impl Written {
     pub(crate) fn new() -> Self {
-        Self { log: Rows::new(), grants: Rows::new(), questions: questions::Written::default() }
+        Self { log: Rows::new(), grants: Rows::new(), questions: approvals::Written::default() }
     }
 }
 
-/// Decides one transition. What is accepted is on the board and in the log afterwards; what is not changed nothing.
-pub(crate) fn decide(board: &mut Board, written: &mut Written, step: Step) -> Result<Revision, CommitError> {
-    let current = board.run(&step.run).map_or(Revision(0), |run| run.revision);
+/// Decides one transition. What is accepted is on the group and in the log afterwards; what is not changed nothing.
+pub(crate) fn decide(group: &mut Group, written: &mut Written, step: Step) -> Result<Revision, CommitError> {
+    let current = group.run(&step.run).map_or(Revision(0), |run| run.revision);
     if current != step.at {
         return Err(CommitError::Stale { current });
     }
-    check_guards(board, &step)?;
-    check_last(board, &step)?;
+    check_guards(group, &step)?;
+    check_last(group, &step)?;
     let slot = step.slot();
     if let Some(slot) = &slot
-        && !board.slots.insert(slot.clone())
+        && !group.slots.insert(slot.clone())
     {
         return Err(CommitError::SessionBusy);
     }
     let revision = Revision(step.at.0 + step.records);
-    let (run_no, chain) = move_run(board, (&step, slot), revision);
+    let (run_no, chain) = move_run(group, (&step, slot), revision);
     let chain = step.audit.is_some().then_some(chain);
     written
         .log
@@ -85,17 +85,17 @@ pub(crate) fn decide(board: &mut Board, written: &mut Written, step: Step) -> Re
         .bytes_or_null(chain.as_ref().map(|chain| chain.link.0.as_slice()))
         .end();
     open_grants(&mut written.grants, &step);
-    written.questions.add(run_no, &step, &mut board.last_ticket);
-    change_tasks(board, step, run_no);
+    written.questions.add(run_no, &step, &mut group.last_ticket);
+    change_tasks(group, step, run_no);
     Ok(revision)
 }
 
-fn check_guards(board: &Board, step: &Step) -> Result<(), CommitError> {
+fn check_guards(group: &Group, step: &Step) -> Result<(), CommitError> {
     let holds = |change: &TaskChange| match change {
         TaskChange::Open(_) => true,
         TaskChange::Close { turn, index, guard } => {
-            let task = board.task(&CallKey { run: step.run.clone(), turn: *turn, index: *index });
-            guard.holds(task.map(TaskNow::guarded), board.lease_now)
+            let task = group.task(&CallKey { run: step.run.clone(), turn: *turn, index: *index });
+            guard.holds(task.map(TaskNow::guarded), group.lease_now)
         }
     };
     if step.tasks.iter().all(holds) { Ok(()) } else { Err(CommitError::LeaseLost) }
@@ -119,13 +119,13 @@ fn next_chain(run: Option<&RunNow>, step: &Step, revision: Revision) -> Chain {
 }
 
 /// Whether the session of a run that is to be created is as far as its author knows.
-fn check_last(board: &mut Board, step: &Step) -> Result<(), CommitError> {
+fn check_last(group: &mut Group, step: &Step) -> Result<(), CommitError> {
     let (Revision(0), Some(session)) = (step.at, &step.head.session) else { return Ok(()) };
-    if board.lasts.is_empty() {
+    if group.lasts.is_empty() {
         return Ok(());
     }
     let key = (Arc::clone(session), tenant_key(step.head.tenant.as_deref()));
-    let Some(last) = board.lasts.get_mut(&key) else { return Ok(()) };
+    let Some(last) = group.lasts.get_mut(&key) else { return Ok(()) };
     match step.session_use.after() {
         Some(wanted) if last.as_ref() != wanted => Err(CommitError::SessionBusy),
         Some(_) | None => {
@@ -136,10 +136,10 @@ fn check_last(board: &mut Board, step: &Step) -> Result<(), CommitError> {
     }
 }
 
-fn move_run(board: &mut Board, (step, slot): (&Step, Option<String>), revision: Revision) -> (i64, Chain) {
+fn move_run(group: &mut Group, (step, slot): (&Step, Option<String>), revision: Revision) -> (i64, Chain) {
     let hold = step.hold.as_ref().filter(|_| step.head.status == Status::Running);
     let lease_ms = hold.map_or(0, |hold| hold.lease_ms.min(LEASE_MS_MAX));
-    let lease_until = board.lease_now.plus_ms(lease_ms);
+    let lease_until = group.lease_now.plus_ms(lease_ms);
     let owner = hold.map(|hold| hold.owner.as_str().into());
     let agent = step.head.agent.clone().unwrap_or_default();
     let tenant = step.head.tenant.clone();
@@ -148,16 +148,16 @@ fn move_run(board: &mut Board, (step, slot): (&Step, Option<String>), revision: 
         deadline: step.head.deadline,
         updated_at: step.moment,
     };
-    let run = board.runs.entry(&step.run, || None);
+    let run = group.runs.entry(&step.run, || None);
     let change = match run {
         None => {
-            board.last_run += 1;
+            group.last_run += 1;
             RunChange::Created { at: step.moment, moved }
         }
         Some(RunNow { change: RunChange::Created { at, .. }, .. }) => RunChange::Created { at: *at, moved },
         Some(_) => RunChange::Moved(moved),
     };
-    let run_no = run.as_ref().map_or(board.last_run, |run| run.run_no);
+    let run_no = run.as_ref().map_or(group.last_run, |run| run.run_no);
     let is_renamed = run.as_ref().is_some_and(|run| run.is_renamed || run.agent != agent || run.tenant != tenant);
     let status = step.head.status;
     let chain = next_chain(run.as_ref(), step, revision);
@@ -184,24 +184,24 @@ fn move_run(board: &mut Board, (step, slot): (&Step, Option<String>), revision: 
     (run_no, after)
 }
 
-fn change_tasks(board: &mut Board, step: Step, run_no: i64) {
+fn change_tasks(group: &mut Group, step: Step, run_no: i64) {
     let Step { run, tasks, head, moment, .. } = step;
     for change in tasks {
         match change {
             TaskChange::Close { turn, index, .. } => {
-                if let Some(task) = board.tasks.get_mut(&CallKey { run: run.clone(), turn, index }) {
+                if let Some(task) = group.tasks.get_mut(&CallKey { run: run.clone(), turn, index }) {
                     task.now = None;
                 }
             }
             TaskChange::Open(opening) => {
-                board.last_task += 1;
+                group.last_task += 1;
                 let key = CallKey { run: run.clone(), turn: opening.turn, index: opening.index };
                 let (agent, tenant) = (head.agent.clone().unwrap_or_default(), head.tenant.clone());
                 let (attempts, deadline) = (opening.attempts, opening.deadline);
-                let opened = Opened { task_no: board.last_task, run_no, agent, tenant, at: moment, opening };
-                board.tasks.entry(&key, Default::default).now = Some(TaskNow {
+                let opened = Opened { task_no: group.last_task, run_no, agent, tenant, at: moment, opening };
+                group.tasks.entry(&key, Default::default).now = Some(TaskNow {
                     state: TaskStage::Waiting,
-                    moment: board.now,
+                    moment: group.now,
                     lease_ms: None,
                     attempts,
                     deadline,
@@ -213,19 +213,19 @@ fn change_tasks(board: &mut Board, step: Step, run_no: i64) {
     }
 }
 
-/// Adds statements that write what is on the board and in the log.
-pub(crate) fn write(batch: &mut Batch, board: &Board, written: Written) {
-    write_runs(batch, board);
+/// Adds statements that write what is on the group and in the log.
+pub(crate) fn write(batch: &mut Batch, group: &Group, written: Written) {
+    write_runs(batch, group);
     add(batch, APPEND, written.log);
     add(batch, OPEN_GRANTS, written.grants);
     written.questions.write(batch);
-    write_tasks(batch, board);
+    write_tasks(batch, group);
 }
 
-fn write_runs(batch: &mut Batch, board: &Board) {
+fn write_runs(batch: &mut Batch, group: &Group) {
     let (mut created, mut moves) = (Rows::new(), Rows::new());
     let (mut renamed, mut renewed) = (Rows::new(), Rows::new());
-    for (id, run) in board.runs.iter() {
+    for (id, run) in group.runs.iter() {
         let Some(run) = run else { continue };
         let (owner, tenant) = (run.owner.as_deref(), run.tenant.as_deref());
         match run.change {
@@ -287,9 +287,9 @@ fn write_runs(batch: &mut Batch, board: &Board) {
     add(batch, RENEW_RUNS, renewed);
 }
 
-fn write_tasks(batch: &mut Batch, board: &Board) {
+fn write_tasks(batch: &mut Batch, group: &Group) {
     let (mut closed, mut opened, mut changed) = (Rows::new(), Rows::new(), Rows::new());
-    for (_, task) in board.tasks.iter() {
+    for (_, task) in group.tasks.iter() {
         let is_new = task.now.as_ref().is_none_or(|task| task.opened.is_some());
         match (task.stored, &task.now) {
             (Some(stored), _) if is_new => closed.row().int(stored).end(),
@@ -297,7 +297,7 @@ fn write_tasks(batch: &mut Batch, board: &Board) {
             (Some(_) | None, _) => {}
         }
         if let Some(TaskNow { opened: Some(new), .. }) = &task.now {
-            open_row(&mut opened, new, board.now);
+            open_row(&mut opened, new, group.now);
         }
     }
     // A task that is replaced goes before the new one comes.

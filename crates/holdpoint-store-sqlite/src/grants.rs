@@ -9,9 +9,9 @@ use sqlx::{QueryBuilder, Sqlite};
 
 use crate::batch::{Batch, StatementNo, Values};
 use crate::columns::{Reader, signed_len, tenant_key};
-use crate::read::Readers;
 use crate::request::Step;
 use crate::rows::Rows;
+use crate::run_log::Readers;
 
 /// A name that is there already stays as it is.
 pub(crate) const OPEN_GRANTS: &str = "INSERT INTO grants (grant_id, tenant, tool, until, created_at, body) \

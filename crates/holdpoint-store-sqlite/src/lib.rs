@@ -4,25 +4,25 @@
 //! before its commit, so the disk is asked once for many. A few other connections read and never wait for the writer. Other
 //! processes may use the same file at the same time: what they write is noticed soon, while somebody waits for it.
 
+mod approvals;
+mod audit_log;
 mod batch;
-mod board;
 mod columns;
 mod commit;
-mod desk;
 mod fault;
 mod grants;
-mod leases;
+mod group;
 mod look;
 mod options;
 mod prune;
-mod questions;
-mod read;
 mod request;
 mod rows;
+mod run_leases;
+mod run_log;
 mod schema;
-mod seals;
+mod server_state;
 mod sessions;
-mod tasks;
+mod task_queue;
 mod wait;
 mod writer;
 
@@ -46,13 +46,13 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use columns::pack_one;
-use desk::{DeskAnswer, DeskWrite};
 use fault::corrupt;
 use grants::Revoking;
 pub use options::{BUSY_MS_DEFAULT, Migrate, Options, READERS_DEFAULT};
-use read::Readers;
 use request::{Answer, Request, Step};
+use run_log::Readers;
 pub use schema::SCHEMA_VERSION;
+use server_state::{DeskAnswer, DeskWrite};
 use wait::Waits;
 use writer::{QUEUE_MAX, Writer};
 
@@ -210,14 +210,14 @@ impl RunLeases for SqliteStore {
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        if !leases::any_claimable(&self.readers, request, self.clock.lease_moment()).await? {
+        if !run_leases::any_claimable(&self.readers, request, self.clock.lease_moment()).await? {
             return Ok(Vec::new());
         }
         self.ask(|answer| Request::Claim(request.clone(), answer)).await
     }
 
     async fn overlong(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        leases::overlong(&self.readers, agents, limit.min(DUE_LIMIT_MAX), self.clock.lease_moment()).await
+        run_leases::overlong(&self.readers, agents, limit.min(DUE_LIMIT_MAX), self.clock.lease_moment()).await
     }
 
     async fn end(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
@@ -228,7 +228,7 @@ impl RunLeases for SqliteStore {
 #[async_trait]
 impl TaskQueue for SqliteStore {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
-        if !tasks::any_waiting(&self.readers, request, self.now()).await? {
+        if !task_queue::any_waiting(&self.readers, request, self.now()).await? {
             return Ok(Vec::new());
         }
         self.ask(|answer| Request::Lease(request.clone(), answer)).await

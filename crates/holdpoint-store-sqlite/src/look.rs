@@ -8,9 +8,9 @@ use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
 use crate::batch::{Batch, Values};
-use crate::board::{Board, Chain, RunChange, RunNow, TaskNow, TaskStage};
 use crate::columns::{DELIVERED, LEASED, Reader, WAITING};
 use crate::fault::corrupt;
+use crate::group::{Chain, Group, RunChange, RunNow, TaskNow, TaskStage};
 use crate::request::Request;
 use crate::rows::Rows;
 use crate::sessions::{LOOK_LASTS, LOOK_SLOTS};
@@ -30,21 +30,21 @@ pub(crate) async fn look(
     connection: &mut SqliteConnection,
     requests: &[Request],
     clock: &dyn Clock,
-) -> Result<Board, sqlx::Error> {
-    let mut board = Board::new(clock);
-    requests.iter().for_each(|request| ask(&mut board, request));
+) -> Result<Group, sqlx::Error> {
+    let mut group = Group::new(clock);
+    requests.iter().for_each(|request| ask(&mut group, request));
     let mut batch = Batch::new();
     batch.add(LOCK, Values::none());
     let numbers = batch.add(LAST_NUMBERS, Values::none());
     let mut runs = None;
-    if !board.runs.is_empty() {
-        let names = Rows::of_texts(board.runs.iter().map(|(run, _)| run.as_str()));
+    if !group.runs.is_empty() {
+        let names = Rows::of_texts(group.runs.iter().map(|(run, _)| run.as_str()));
         runs = Some(batch.add(LOOK_RUNS, Values::rows(names)));
     }
     let mut tasks = None;
-    if !board.tasks.is_empty() {
+    if !group.tasks.is_empty() {
         let mut keys = Rows::new();
-        for (CallKey { run, turn, index }, _) in board.tasks.iter() {
+        for (CallKey { run, turn, index }, _) in group.tasks.iter() {
             keys.row().text(run.as_str()).int(turn.0.into()).int(index.0.into()).end();
         }
         tasks = Some(batch.add(LOOK_TASKS, Values::rows(keys)));
@@ -60,33 +60,33 @@ pub(crate) async fn look(
         lasts = Some(batch.add(LOOK_LASTS, Values::rows(keys)));
     }
     let mut given = batch.run(connection).await?;
-    let found = given.take(numbers).iter().try_for_each(|row| set_numbers(&mut board, row));
+    let found = given.take(numbers).iter().try_for_each(|row| set_numbers(&mut group, row));
     let found = found.and_then(|()| {
         let rows = runs.map(|runs| given.take(runs)).unwrap_or_default();
-        rows.iter().try_for_each(|row| set_run(&mut board, row))
+        rows.iter().try_for_each(|row| set_run(&mut group, row))
     });
     let found = found.and_then(|()| {
         let rows = tasks.map(|tasks| given.take(tasks)).unwrap_or_default();
-        rows.iter().try_for_each(|row| set_task(&mut board, row))
+        rows.iter().try_for_each(|row| set_task(&mut group, row))
     });
     let found = found.and_then(|()| {
         let rows = slots.map(|slots| given.take(slots)).unwrap_or_default();
-        board.slots =
+        group.slots =
             rows.iter().map(|row| Ok(Reader::new(row).text()?.to_string())).collect::<Result<_, StoreError>>()?;
         Ok(())
     });
     let found = found.and_then(|()| {
         let rows = lasts.map(|lasts| given.take(lasts)).unwrap_or_default();
-        rows.iter().try_for_each(|row| set_last(&mut board, row, &continued))
+        rows.iter().try_for_each(|row| set_last(&mut group, row, &continued))
     });
     found.map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
-    Ok(board)
+    Ok(group)
 }
 
-fn ask(board: &mut Board, request: &Request) {
+fn ask(group: &mut Group, request: &Request) {
     match request {
         Request::Commit(step, _) => {
-            board.ask_run(&step.run);
+            group.ask_run(&step.run);
             // A run that is about to be created has no tasks.
             if step.at == Revision(0) {
                 return;
@@ -96,12 +96,12 @@ fn ask(board: &mut Board, request: &Request) {
                     TaskChange::Open(opening) => (opening.turn, opening.index),
                     TaskChange::Close { turn, index, .. } => (*turn, *index),
                 };
-                board.ask_task(&CallKey { run: step.run.clone(), turn, index });
+                group.ask_task(&CallKey { run: step.run.clone(), turn, index });
             }
         }
-        Request::Renew(run, ..) => board.ask_run(run),
-        Request::Heartbeat(leases, ..) => leases.iter().for_each(|lease| board.ask_task(&lease.key)),
-        Request::Deliver(lease, ..) | Request::Release(lease, ..) => board.ask_task(&lease.key),
+        Request::Renew(run, ..) => group.ask_run(run),
+        Request::Heartbeat(leases, ..) => leases.iter().for_each(|lease| group.ask_task(&lease.key)),
+        Request::Deliver(lease, ..) | Request::Release(lease, ..) => group.ask_task(&lease.key),
         Request::Claim(..)
         | Request::Lease(..)
         | Request::Prune(..)
@@ -113,25 +113,25 @@ fn ask(board: &mut Board, request: &Request) {
     }
 }
 
-fn set_numbers(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
+fn set_numbers(group: &mut Group, row: &SqliteRow) -> Result<(), StoreError> {
     let mut reader = Reader::new(row);
-    board.last_run = reader.int()?;
-    board.last_task = reader.int()?;
-    board.last_ticket = reader.int()?;
+    group.last_run = reader.int()?;
+    group.last_task = reader.int()?;
+    group.last_ticket = reader.int()?;
     Ok(())
 }
 
-fn set_last(board: &mut Board, row: &SqliteRow, asked: &[(Arc<str>, String)]) -> Result<(), StoreError> {
+fn set_last(group: &mut Group, row: &SqliteRow, asked: &[(Arc<str>, String)]) -> Result<(), StoreError> {
     let mut reader = Reader::new(row);
     let key = asked.get(reader.small()? as usize).ok_or_else(|| corrupt("a session was not asked for"))?;
-    board.lasts.insert(key.clone(), reader.text_or_null()?.map(|run| RunId::new(&*run)));
+    group.lasts.insert(key.clone(), reader.text_or_null()?.map(|run| RunId::new(&*run)));
     Ok(())
 }
 
-fn set_run(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
+fn set_run(group: &mut Group, row: &SqliteRow) -> Result<(), StoreError> {
     let mut reader = Reader::new(row);
     let place = reader.small()? as usize;
-    let run = board.runs.at_mut(place).ok_or_else(|| corrupt("a run was not asked for"))?;
+    let run = group.runs.at_mut(place).ok_or_else(|| corrupt("a run was not asked for"))?;
     *run = Some(RunNow {
         run_no: reader.int()?,
         revision: Revision(reader.big()?),
@@ -155,10 +155,10 @@ fn set_run(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn set_task(board: &mut Board, row: &SqliteRow) -> Result<(), StoreError> {
+fn set_task(group: &mut Group, row: &SqliteRow) -> Result<(), StoreError> {
     let mut reader = Reader::new(row);
     let place = reader.small()? as usize;
-    let task = board.tasks.at_mut(place).ok_or_else(|| corrupt("a task was not asked for"))?;
+    let task = group.tasks.at_mut(place).ok_or_else(|| corrupt("a task was not asked for"))?;
     task.stored = Some(reader.int()?);
     let state = reader.int()?;
     let moment = reader.moment()?;

@@ -12,12 +12,12 @@ use tokio::sync::oneshot;
 
 use crate::batch::{Given, StatementNo};
 use crate::columns::tenant_key;
-use crate::desk::{DeskAnswer, DeskReply, DeskWrite};
 use crate::fault::GroupFailure;
 use crate::grants::Revoking;
-use crate::leases::read_runs;
+use crate::run_leases::read_runs;
+use crate::server_state::{DeskAnswer, DeskReply, DeskWrite};
 use crate::sessions::slot;
-use crate::tasks::Leasing;
+use crate::task_queue::Leasing;
 
 /// Where an answer goes. Who no longer listens is not told.
 pub(crate) type Answer<T, E = StoreError> = oneshot::Sender<Result<T, E>>;

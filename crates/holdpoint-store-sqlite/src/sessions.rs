@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::columns::{Reader, signed_len, tenant_key};
-use crate::read::Readers;
+use crate::run_log::Readers;
 
 /// The text that a run which is alone in its session holds. The length keeps tenant and session apart.
 pub(crate) fn slot(tenant: Option<&str>, session: &str) -> String {

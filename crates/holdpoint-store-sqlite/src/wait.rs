@@ -8,8 +8,8 @@ use holdpoint_core::{Revision, RunId};
 use holdpoint_store::{StoreError, Topic};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use crate::read::Readers;
 use crate::request::Request;
+use crate::run_log::Readers;
 
 /// How often the file is looked at for what others wrote, while somebody waits.
 pub(crate) const POLL: Duration = Duration::from_millis(75);

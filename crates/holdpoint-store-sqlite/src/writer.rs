@@ -10,13 +10,13 @@ use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
 use tokio::sync::{Notify, mpsc};
 
 use crate::batch::{Batch, Values};
-use crate::board::Board;
 use crate::commit::Written;
 use crate::fault::GroupFailure;
+use crate::group::Group;
 use crate::options::Options;
 use crate::request::{Answer, Reply, Request, Step};
 use crate::wait::Waits;
-use crate::{commit, grants, leases, look, prune, seals, tasks};
+use crate::{audit_log, commit, grants, look, prune, run_leases, task_queue};
 
 /// How many requests may wait before those who come have to wait outside.
 pub(crate) const QUEUE_MAX: usize = 1_024;
@@ -113,26 +113,26 @@ impl Writer {
         }
     }
 
-    async fn write(&mut self, group: Vec<Request>) {
+    async fn write(&mut self, requests: Vec<Request>) {
         let clock = Arc::clone(&self.clock);
         let looked = match self.connection().await {
-            Ok(connection) => look::look(connection, &group, &*clock).await,
+            Ok(connection) => look::look(connection, &requests, &*clock).await,
             Err(error) => Err(error),
         };
-        let board = match looked {
-            Ok(board) => board,
+        let group = match looked {
+            Ok(group) => group,
             Err(error) => {
                 let failure = self.undo(error).await;
-                return group.into_iter().for_each(|request| request.fail(&failure));
+                return requests.into_iter().for_each(|request| request.fail(&failure));
             }
         };
-        self.finish(decide(board, group)).await;
+        self.finish(decide(group, requests)).await;
     }
 
     async fn seal(&mut self, tenant: Option<&str>, answer: Answer<Option<Seal>>) {
         let now = self.clock.now();
         let sealed = match self.connection().await {
-            Ok(connection) => seals::seal(connection, tenant, now).await,
+            Ok(connection) => audit_log::seal(connection, tenant, now).await,
             Err(error) => Err(error),
         };
         let sealed = match sealed {
@@ -231,34 +231,34 @@ fn next_group(waiting: &mut VecDeque<Request>) -> Vec<Request> {
 
 /// Decides everything in the order in which it came; those who take what is there come last, and see what the others did.
 /// Whoever waits in the same group asked at the same time, so any order is a right one.
-fn decide(mut board: Board, group: Vec<Request>) -> Decided {
-    let ticket = board.last_ticket;
+fn decide(mut group: Group, requests: Vec<Request>) -> Decided {
+    let ticket = group.last_ticket;
     let (mut written, mut news) = (Written::new(), News::default());
-    let (mut replies, mut takers) = (Vec::with_capacity(group.len()), Vec::new());
-    for request in group {
+    let (mut replies, mut takers) = (Vec::with_capacity(requests.len()), Vec::new());
+    for request in requests {
         match request {
             Request::Commit(step, answer) => {
                 let step_news = News::of(&step);
-                let result = commit::decide(&mut board, &mut written, *step);
+                let result = commit::decide(&mut group, &mut written, *step);
                 if result.is_ok() {
                     news.add(step_news);
                 }
                 replies.push(Reply::Revision(answer, result));
             }
             Request::Renew(run, hold, answer) => {
-                replies.push(Reply::State(answer, leases::renew(&mut board, &run, &hold)));
+                replies.push(Reply::State(answer, run_leases::renew(&mut group, &run, &hold)));
             }
             Request::Heartbeat(held, lease_ms, answer) => {
-                let states = held.iter().map(|lease| tasks::heartbeat(&mut board, lease, lease_ms)).collect();
+                let states = held.iter().map(|lease| task_queue::heartbeat(&mut group, lease, lease_ms)).collect();
                 replies.push(Reply::States(answer, states));
             }
             Request::Deliver(lease, result, answer) => {
-                let completion = tasks::deliver(&mut board, &lease, result);
+                let completion = task_queue::deliver(&mut group, &lease, result);
                 news.runs |= completion == TaskCompletion::Stored;
                 replies.push(Reply::Completion(answer, completion));
             }
             Request::Release(lease, how, answer) => {
-                let state = tasks::release(&mut board, &lease, how);
+                let state = task_queue::release(&mut group, &lease, how);
                 news.tasks |= state == LeaseState::Held;
                 replies.push(Reply::State(answer, state));
             }
@@ -273,27 +273,29 @@ fn decide(mut board: Board, group: Vec<Request>) -> Decided {
         }
     }
     let mut batch = Batch::new();
-    commit::write(&mut batch, &board, written);
-    if board.last_ticket != ticket {
-        batch.add(tasks::KEEP_TICKET, Values::none().int(board.last_ticket));
+    commit::write(&mut batch, &group, written);
+    if group.last_ticket != ticket {
+        batch.add(task_queue::KEEP_TICKET, Values::none().int(group.last_ticket));
     }
-    replies.extend(takers.into_iter().filter_map(|request| take(&mut batch, &mut board, request)));
+    replies.extend(takers.into_iter().filter_map(|request| take(&mut batch, &mut group, request)));
     batch.add(COMMIT, Values::none());
     Decided { batch, replies, news }
 }
 
 /// Adds the statements of somebody who takes what is there.
-fn take(batch: &mut Batch, board: &mut Board, request: Request) -> Option<Reply> {
+fn take(batch: &mut Batch, group: &mut Group, request: Request) -> Option<Reply> {
     match request {
-        Request::Claim(request, answer) => Some(Reply::Claimed(answer, leases::claim(batch, &request, board))),
-        Request::Prune(request, answer) => Some(Reply::Pruned(answer, prune::prune(batch, &request, board.now))),
+        Request::Claim(request, answer) => Some(Reply::Claimed(answer, run_leases::claim(batch, &request, group))),
+        Request::Prune(request, answer) => Some(Reply::Pruned(answer, prune::prune(batch, &request, group.now))),
         Request::RevokeGrant(revoking, answer) => {
-            Some(Reply::Changed(answer, grants::revoke(batch, &revoking, board.now)))
+            Some(Reply::Changed(answer, grants::revoke(batch, &revoking, group.now)))
         }
-        Request::EndLease(lease, answer) => Some(Reply::Changed(answer, leases::end(batch, &lease, board.lease_now))),
-        Request::Desk(write, answer) => Some(Reply::Desk(answer, write.add(batch, board))),
+        Request::EndLease(lease, answer) => {
+            Some(Reply::Changed(answer, run_leases::end(batch, &lease, group.lease_now)))
+        }
+        Request::Desk(write, answer) => Some(Reply::Desk(answer, write.add(batch, group))),
         Request::Lease(request, answer) => {
-            let (tasks, leasing) = tasks::lease(batch, board, &request);
+            let (tasks, leasing) = task_queue::lease(batch, group, &request);
             Some(Reply::Leased(answer, tasks, leasing))
         }
         // These were decided or answered before.

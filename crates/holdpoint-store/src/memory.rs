@@ -1,21 +1,21 @@
 //! Runs in the memory of this process. They end with it.
 
-mod audit;
-mod desk;
+mod approvals;
+mod audit_log;
 mod entry;
 mod grants;
-mod holds;
 mod log;
 mod owners;
-mod questions;
 mod queue;
+mod run_leases;
 mod runs;
+mod server_state;
 mod sessions;
 mod table;
+mod task_queue;
 #[cfg(test)]
 mod tests;
 mod waiters;
-mod work;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

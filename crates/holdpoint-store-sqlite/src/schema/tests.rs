@@ -4,7 +4,9 @@ use holdpoint_core::{Status, Timestamp, ToolName};
 use holdpoint_store::{Cursor, GrantFilter, QuestionFilter, QuestionStatus, RunFilter, SessionFilter, TaskFilter};
 use sqlx::{AssertSqlSafe, Executor, Row, SqliteConnection};
 
-use crate::{Options, commit, desk, grants, leases, look, prune, questions, read, seals, sessions, tasks};
+use crate::{
+    Options, approvals, audit_log, commit, grants, look, prune, run_leases, run_log, server_state, sessions, task_queue,
+};
 
 async fn database(folder: &Path) -> SqliteConnection {
     super::open(&folder.join("runs.db"), &Options::default(), Timestamp(0)).await.unwrap()
@@ -27,38 +29,52 @@ fn statements() -> Vec<&'static str> {
     all.extend([commit::CREATE_RUNS, commit::MOVE_RUNS, commit::RENAME_RUNS, commit::RENEW_RUNS, commit::APPEND]);
     all.extend([commit::OPEN_TASKS, commit::CHANGE_TASKS, commit::CLOSE_TASKS]);
     all.extend([
-        leases::CLAIMABLE,
-        leases::ANY_CLAIMABLE,
-        leases::CLAIM,
-        leases::OVERLONG_RUNS,
-        leases::OVERLONG_TASKS,
+        run_leases::CLAIMABLE,
+        run_leases::ANY_CLAIMABLE,
+        run_leases::CLAIM,
+        run_leases::OVERLONG_RUNS,
+        run_leases::OVERLONG_TASKS,
     ]);
-    all.extend([leases::END_RUN_LEASE, leases::END_TASK_LEASE]);
-    for sql in [tasks::OF_ANY_TENANT, tasks::OF_ONE_TENANT] {
+    all.extend([run_leases::END_RUN_LEASE, run_leases::END_TASK_LEASE]);
+    for sql in [task_queue::OF_ANY_TENANT, task_queue::OF_ONE_TENANT] {
         all.extend([sql.any, sql.first, sql.take]);
     }
-    all.extend([tasks::KEEP_TICKET, tasks::KEEP_TICKET_IF_USED]);
+    all.extend([task_queue::KEEP_TICKET, task_queue::KEEP_TICKET_IF_USED]);
     all.extend(prune::OF_ANY_TENANT.into_iter().chain(prune::OF_ONE_TENANT));
     all.extend([
-        read::HEAD,
-        read::REVISION,
-        read::REVISIONS,
-        read::LOAD,
-        read::AUDIT,
-        read::DUE,
-        read::LAPSED,
-        read::ARRIVALS,
+        run_log::HEAD,
+        run_log::REVISION,
+        run_log::REVISIONS,
+        run_log::LOAD,
+        run_log::AUDIT,
+        run_log::DUE,
+        run_log::LAPSED,
+        run_log::ARRIVALS,
     ]);
-    all.extend([read::DELIVERED, read::TASK]);
-    all.extend([seals::ANY_TO_SEAL, seals::TO_SEAL, seals::LAST_SEAL, seals::ADD_SEAL, seals::SEAL_RUNS, seals::SEALS]);
-    all.extend([seals::HEADS, seals::AUDIT_AFTER, seals::AUDIT_OF_TENANT, seals::AUDIT_OF_RUN]);
-    all.extend([seals::AUDITED_RUNS, seals::TRACES, seals::TOMBSTONES]);
+    all.extend([run_log::DELIVERED, run_log::TASK]);
+    all.extend([
+        audit_log::ANY_TO_SEAL,
+        audit_log::TO_SEAL,
+        audit_log::LAST_SEAL,
+        audit_log::ADD_SEAL,
+        audit_log::SEAL_RUNS,
+        audit_log::SEALS,
+    ]);
+    all.extend([audit_log::HEADS, audit_log::AUDIT_AFTER, audit_log::AUDIT_OF_TENANT, audit_log::AUDIT_OF_RUN]);
+    all.extend([audit_log::AUDITED_RUNS, audit_log::TRACES, audit_log::TOMBSTONES]);
     all.extend([grants::OPEN_GRANTS, grants::REVOKE, grants::MATCHING, grants::GRANT]);
-    all.extend([questions::OPEN_QUESTIONS, questions::CLOSE_QUESTIONS, questions::QUESTION, questions::LAST_SEQ]);
-    all.extend([questions::CHANGED, questions::CHANGED_OF_TENANT, sessions::LOOK_SLOTS]);
-    all.extend([desk::RESERVE, desk::RESERVED, desk::KEEP, desk::DROP, desk::SEEN, desk::WORKERS]);
-    all.extend([desk::SWEEP_RESPONSES, desk::SWEEP_WORKERS]);
-    all.extend([desk::FIRST_SETTING, desk::CHANGE_SETTING]);
+    all.extend([approvals::OPEN_QUESTIONS, approvals::CLOSE_QUESTIONS, approvals::QUESTION, approvals::LAST_SEQ]);
+    all.extend([approvals::CHANGED, approvals::CHANGED_OF_TENANT, sessions::LOOK_SLOTS]);
+    all.extend([
+        server_state::RESERVE,
+        server_state::RESERVED,
+        server_state::KEEP,
+        server_state::DROP,
+        server_state::SEEN,
+        server_state::WORKERS,
+    ]);
+    all.extend([server_state::SWEEP_RESPONSES, server_state::SWEEP_WORKERS]);
+    all.extend([server_state::FIRST_SETTING, server_state::CHANGE_SETTING]);
     all
 }
 
@@ -81,7 +97,7 @@ async fn no_statement_goes_through_a_whole_table() {
     let mut connection = database(folder.path()).await;
     let mut all: Vec<String> = statements().into_iter().map(str::to_owned).collect();
     for filter in run_lists() {
-        all.push(read::list_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(run_log::list_query(&filter).unwrap().sql().as_str().to_owned());
     }
     for tool in [None, Some(ToolName::new("refund"))] {
         let filter = GrantFilter { tool, tenant: Some("acme".into()), ..GrantFilter::default() };
@@ -89,7 +105,7 @@ async fn no_statement_goes_through_a_whole_table() {
     }
     for tool in [None, Some(ToolName::new("refund"))] {
         let filter = TaskFilter { tool, tenant: Some("acme".into()), ..TaskFilter::default() };
-        all.push(read::tasks_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(run_log::tasks_query(&filter).unwrap().sql().as_str().to_owned());
     }
     for tenant in [None, Some("acme".into())] {
         let cursor = Some(Cursor::new("s9"));
@@ -97,7 +113,7 @@ async fn no_statement_goes_through_a_whole_table() {
         all.push(sessions::sessions_query(&filter).unwrap().sql().as_str().to_owned());
         for status in QuestionStatus::ALL {
             let filter = QuestionFilter { status, tenant: tenant.clone(), ..QuestionFilter::default() };
-            all.push(questions::questions_query(&filter).unwrap().sql().as_str().to_owned());
+            all.push(approvals::questions_query(&filter).unwrap().sql().as_str().to_owned());
         }
     }
     for sql in all {
@@ -114,34 +130,34 @@ async fn what_is_asked_often_has_its_index() {
     let folder = tempfile::tempdir().unwrap();
     let mut connection = database(folder.path()).await;
     let cases = [
-        (leases::CLAIMABLE, "runs_to_claim (agent=? AND lease_until<?)"),
-        (leases::ANY_CLAIMABLE, "runs_to_claim (agent=? AND lease_until<?)"),
-        (tasks::OF_ANY_TENANT.first, "tasks_waiting (agent=? AND tool=? AND moment<?)"),
-        (tasks::OF_ANY_TENANT.any, "tasks_waiting (agent=? AND tool=? AND moment<?)"),
-        (tasks::OF_ONE_TENANT.first, "tasks_waiting_of_tenant (tenant=? AND agent=? AND tool=? AND moment<?)"),
-        (read::DUE, "runs_due (agent=? AND deadline<?)"),
-        (read::LAPSED, "tasks_leased (agent=? AND moment<?)"),
-        (read::ARRIVALS, "tasks_delivered (agent=?)"),
-        (read::LOAD, "log_by_run (run_no=? AND last_seq>?)"),
+        (run_leases::CLAIMABLE, "runs_to_claim (agent=? AND lease_until<?)"),
+        (run_leases::ANY_CLAIMABLE, "runs_to_claim (agent=? AND lease_until<?)"),
+        (task_queue::OF_ANY_TENANT.first, "tasks_waiting (agent=? AND tool=? AND moment<?)"),
+        (task_queue::OF_ANY_TENANT.any, "tasks_waiting (agent=? AND tool=? AND moment<?)"),
+        (task_queue::OF_ONE_TENANT.first, "tasks_waiting_of_tenant (tenant=? AND agent=? AND tool=? AND moment<?)"),
+        (run_log::DUE, "runs_due (agent=? AND deadline<?)"),
+        (run_log::LAPSED, "tasks_leased (agent=? AND moment<?)"),
+        (run_log::ARRIVALS, "tasks_delivered (agent=?)"),
+        (run_log::LOAD, "log_by_run (run_no=? AND last_seq>?)"),
         (prune::OF_ANY_TENANT[1], "runs_over (updated_at<?)"),
-        (seals::TO_SEAL, "runs_to_seal (audit_tenant=?)"),
-        (seals::HEADS, "runs_audited (audit_tenant=? AND run_id>?)"),
-        (seals::AUDIT_AFTER, "log_by_run (run_no=? AND last_seq>?)"),
-        (seals::AUDIT_OF_TENANT, "log_by_run (run_no=? AND last_seq>?)"),
-        (seals::AUDIT_OF_RUN, "sqlite_autoindex_runs_1 (run_id=?"),
-        (seals::UNSEALED, "runs_to_seal (audit_tenant>?)"),
-        (seals::UNSEALED, "seals_by_tenant (tenant=?)"),
-        (seals::TRACES, "tombstones_by_run (tenant=? AND run_id=?)"),
-        (seals::TENANTS, "runs_audited (audit_tenant>?)"),
+        (audit_log::TO_SEAL, "runs_to_seal (audit_tenant=?)"),
+        (audit_log::HEADS, "runs_audited (audit_tenant=? AND run_id>?)"),
+        (audit_log::AUDIT_AFTER, "log_by_run (run_no=? AND last_seq>?)"),
+        (audit_log::AUDIT_OF_TENANT, "log_by_run (run_no=? AND last_seq>?)"),
+        (audit_log::AUDIT_OF_RUN, "sqlite_autoindex_runs_1 (run_id=?"),
+        (audit_log::UNSEALED, "runs_to_seal (audit_tenant>?)"),
+        (audit_log::UNSEALED, "seals_by_tenant (tenant=?)"),
+        (audit_log::TRACES, "tombstones_by_run (tenant=? AND run_id=?)"),
+        (audit_log::TENANTS, "runs_audited (audit_tenant>?)"),
         (grants::MATCHING, "grants_open (tenant=? AND tool=?)"),
-        (questions::CHANGED, "questions_changed (seq>?)"),
-        (questions::CHANGED_OF_TENANT, "questions_changed_of_tenant (tenant=? AND seq>?)"),
-        (questions::QUESTION, "questions_by_call (run_no=? AND turn=? AND idx=?)"),
+        (approvals::CHANGED, "questions_changed (seq>?)"),
+        (approvals::CHANGED_OF_TENANT, "questions_changed_of_tenant (tenant=? AND seq>?)"),
+        (approvals::QUESTION, "questions_by_call (run_no=? AND turn=? AND idx=?)"),
         (sessions::LOOK_LASTS, "runs_by_session (session=? AND audit_tenant=?)"),
         (sessions::LOOK_SLOTS, "runs_alone (session_slot=?)"),
-        (desk::KEPT, "responses_1 (request=?)"),
-        (desk::SWEEP_RESPONSES, "responses_by_age (begun_at<?)"),
-        (desk::WORKERS, "tasks_by_worker (worker=?)"),
+        (server_state::KEPT, "responses_1 (request=?)"),
+        (server_state::SWEEP_RESPONSES, "responses_by_age (begun_at<?)"),
+        (server_state::WORKERS, "tasks_by_worker (worker=?)"),
     ];
     for (sql, index) in cases {
         let plan = plan(&mut connection, sql).await;
@@ -159,7 +175,7 @@ async fn what_is_asked_often_has_its_index() {
             "questions_ended_of_tenant (tenant=? AND status=?",
         ),
     ] {
-        let plan = plan(&mut connection, questions::questions_query(&filter).unwrap().sql().as_str()).await;
+        let plan = plan(&mut connection, approvals::questions_query(&filter).unwrap().sql().as_str()).await;
         assert!(plan.iter().any(|step| step.contains(index)), "{filter:?}\n{}", plan.join("\n"));
         assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{filter:?}\n{}", plan.join("\n"));
     }
@@ -168,7 +184,7 @@ async fn what_is_asked_often_has_its_index() {
     for (filter, index) in
         [(paused, "runs_paused"), (of_tenant, "runs_by_tenant"), (RunFilter::default(), "PRIMARY KEY")]
     {
-        let plan = plan(&mut connection, read::list_query(&filter).unwrap().sql().as_str()).await;
+        let plan = plan(&mut connection, run_log::list_query(&filter).unwrap().sql().as_str()).await;
         assert!(plan.iter().any(|step| step.contains(index)), "{filter:?}\n{}", plan.join("\n"));
     }
 }

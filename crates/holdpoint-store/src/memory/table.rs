@@ -6,18 +6,18 @@ use std::mem::size_of;
 use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
 use tokio::sync::watch;
 
-use super::audit::Sealed;
-use super::desk::FrontDesk;
+use super::approvals::Questions;
+use super::audit_log::Sealed;
 use super::entry::Entry;
 use super::grants::Grants;
-use super::holds::Holds;
 use super::owners::{OwnerIndex, Owners};
-use super::questions::Questions;
 use super::queue::{Opener, Queue};
+use super::run_leases::Holds;
 use super::runs::{RunNo, Runs};
+use super::server_state::FrontDesk;
 use super::sessions::Sessions;
+use super::task_queue::is_paused;
 use super::waiters::{Waiter, Waiters};
-use super::work::is_paused;
 use crate::{
     Agents, CLAIM_LIMIT_MAX, ClaimRequest, CommitError, Head, Hold, LeaseOf, LeaseState, List, OverlongLease,
     PRUNE_LIMIT_MAX, Page, PruneRequest, Record, RunFilter, Scope, StoreError, TaskChange, Topic, Transition,

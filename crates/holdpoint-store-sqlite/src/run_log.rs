@@ -16,8 +16,8 @@ use crate::columns::{
     self, Reader, head_columns, signed, signed_len, status_number, task_columns, tenant_key, unpack_one,
 };
 use crate::fault::{corrupt, store_error};
-use crate::leases::read_runs;
 use crate::rows::Rows;
+use crate::run_leases::read_runs;
 
 pub(crate) const HEAD: &str =
     concat!("SELECT ", head_columns!(), " FROM runs WHERE run_id = $1 AND ($2 IS NULL OR tenant = $2)");

@@ -10,10 +10,10 @@ use holdpoint_store::{
 };
 
 use crate::batch::{Batch, Given, StatementNo, Values};
-use crate::board::Board;
 use crate::columns::{Reader, signed_len, tenant_key, unpack_one};
 use crate::fault::corrupt;
-use crate::read::Readers;
+use crate::group::Group;
+use crate::run_log::Readers;
 
 /// Takes the place of one that is past its time, and of the same one that somebody gave up.
 pub(crate) const RESERVE: &str = "INSERT INTO responses (request, digest, begun_at) VALUES ($1, $2, $3) \
@@ -99,8 +99,8 @@ impl DeskWrite {
     }
 
     /// Adds its statements.
-    pub(crate) fn add(self, batch: &mut Batch, board: &mut Board) -> DeskReply {
-        let now = board.now;
+    pub(crate) fn add(self, batch: &mut Batch, group: &mut Group) -> DeskReply {
+        let now = group.now;
         match self {
             DeskWrite::FirstSetting { name, value } => {
                 DeskReply::First(batch.add(FIRST_SETTING, Values::none().text(&name).text(&value)))

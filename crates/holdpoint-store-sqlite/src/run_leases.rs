@@ -8,9 +8,9 @@ use holdpoint_store::{
 use sqlx::sqlite::SqliteRow;
 
 use crate::batch::{Batch, StatementNo, Values};
-use crate::board::{Board, RunChange};
 use crate::columns::{Reader, signed, signed_len};
-use crate::read::{Readers, agent_rows, exists};
+use crate::group::{Group, RunChange};
+use crate::run_log::{Readers, agent_rows, exists};
 
 /// The runs that can be claimed: `$1` and `$2` agents, `$3` the moment, `$4` how many.
 macro_rules! claimable {
@@ -56,13 +56,13 @@ pub(crate) async fn any_claimable(
 }
 
 /// Adds the statements of a claim. The first gives the runs.
-pub(crate) fn claim(batch: &mut Batch, request: &ClaimRequest, board: &Board) -> StatementNo {
+pub(crate) fn claim(batch: &mut Batch, request: &ClaimRequest, group: &Group) -> StatementNo {
     let values = || {
         let limit = signed_len(request.limit.min(CLAIM_LIMIT_MAX));
-        Values::rows(agent_rows(&request.agents)).int(board.lease_now.0).int(limit)
+        Values::rows(agent_rows(&request.agents)).int(group.lease_now.0).int(limit)
     };
     let runs = batch.add(CLAIMABLE, values());
-    let until = lease_end(&request.hold, board.lease_now);
+    let until = lease_end(&request.hold, group.lease_now);
     let lease_ms = signed(request.hold.lease_ms.min(LEASE_MS_MAX));
     batch.add(CLAIM, values().text(request.hold.owner.as_str()).int(until.0).int(lease_ms));
     runs
@@ -73,9 +73,9 @@ pub(crate) fn read_runs(rows: &[SqliteRow]) -> Result<Vec<RunId>, StoreError> {
     rows.iter().map(|row| Ok(RunId::new(Reader::new(row).text()?))).collect()
 }
 
-pub(crate) fn renew(board: &mut Board, run: &RunId, hold: &Hold) -> LeaseState {
-    let now = board.lease_now;
-    let Some(run) = board.run_mut(run) else { return LeaseState::Lost };
+pub(crate) fn renew(group: &mut Group, run: &RunId, hold: &Hold) -> LeaseState {
+    let now = group.lease_now;
+    let Some(run) = group.run_mut(run) else { return LeaseState::Lost };
     if run.status != Status::Running || run.owner.as_deref() != Some(hold.owner.as_str()) {
         return LeaseState::Lost;
     }

@@ -158,7 +158,7 @@ impl TaskNow {
 }
 
 /// Everything that a group is about.
-pub(crate) struct Board {
+pub(crate) struct Group {
     pub(crate) now: Timestamp,
     /// The moment by which leases begin and lapse.
     pub(crate) lease_now: Timestamp,
@@ -174,7 +174,7 @@ pub(crate) struct Board {
     pub(crate) last_ticket: i64,
 }
 
-impl Board {
+impl Group {
     pub(crate) fn new(clock: &dyn Clock) -> Self {
         Self {
             now: clock.now(),

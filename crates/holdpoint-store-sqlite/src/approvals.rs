@@ -13,9 +13,9 @@ use sqlx::{QueryBuilder, Sqlite};
 use crate::batch::{Batch, Values};
 use crate::columns::{Reader, signed, signed_len, tenant_key, unpack_one};
 use crate::fault::corrupt;
-use crate::read::Readers;
 use crate::request::Step;
 use crate::rows::Rows;
+use crate::run_log::Readers;
 
 /// A question that is pending keeps its beginning; one that ended begins anew.
 pub(crate) const OPEN_QUESTIONS: &str = "INSERT INTO questions (run_no, turn, idx, agent, tenant, tool, kind, status, deadline, \

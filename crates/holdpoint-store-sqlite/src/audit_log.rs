@@ -15,8 +15,8 @@ use sqlx::sqlite::SqliteRow;
 use crate::batch::{Batch, Values};
 use crate::columns::{Reader, signed, signed_len, tenant_key};
 use crate::fault::store_error;
-use crate::read::{Readers, exists};
 use crate::rows::Rows;
+use crate::run_log::{Readers, exists};
 
 pub(crate) const ANY_TO_SEAL: &str = "SELECT EXISTS (SELECT 1 FROM runs INDEXED BY runs_to_seal \
      WHERE audit_tenant = $1 AND audit_revision > sealed_revision)";

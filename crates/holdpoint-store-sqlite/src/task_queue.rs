@@ -12,10 +12,10 @@ use holdpoint_store::{
 use sqlx::sqlite::SqliteRow;
 
 use crate::batch::{Batch, StatementNo, Values};
-use crate::board::{Board, TaskStage};
 use crate::columns::{Reader, signed, signed_len, task_columns, unpack_one};
-use crate::read::{Readers, exists};
+use crate::group::{Group, TaskStage};
 use crate::rows::Rows;
+use crate::run_log::{Readers, exists};
 
 /// The tasks of a tool that wait: `$1` and `$2` agents with tools, `$3` the moment. A lease of a task past its deadline
 /// would be over before it began.
@@ -130,21 +130,21 @@ pub(crate) async fn any_waiting(readers: &Readers, request: &LeaseRequest, now: 
 
 /// Adds the statements of a lease. The first gives the tasks as they were before. All tasks of one lease share a fence:
 /// it is higher than any that one of them had.
-pub(crate) fn lease(batch: &mut Batch, board: &mut Board, request: &LeaseRequest) -> (StatementNo, Leasing) {
-    let now = board.now;
+pub(crate) fn lease(batch: &mut Batch, group: &mut Group, request: &LeaseRequest) -> (StatementNo, Leasing) {
+    let now = group.now;
     let sql = lease_sql(request);
     let values = || {
         let limit = signed_len(request.limit.min(LEASE_LIMIT_MAX));
         Values::rows(tool_rows(request)).int(now.0).int(limit)
     };
-    board.last_ticket += 1;
+    group.last_ticket += 1;
     let lease_ms = request.lease_ms.min(LEASE_MS_MAX);
-    let until = board.lease_now.plus_ms(lease_ms);
+    let until = group.lease_now.plus_ms(lease_ms);
     let tasks = batch.add(sql.first, with_tenant(values(), request));
-    let taken = values().text(&request.worker).int(board.last_ticket).int(until.0).int(signed(lease_ms));
+    let taken = values().text(&request.worker).int(group.last_ticket).int(until.0).int(signed(lease_ms));
     batch.add(sql.take, with_tenant(taken, request));
-    batch.add(KEEP_TICKET_IF_USED, Values::none().int(board.last_ticket));
-    let fence = Fence(board.last_ticket.unsigned_abs());
+    batch.add(KEEP_TICKET_IF_USED, Values::none().int(group.last_ticket));
+    let fence = Fence(group.last_ticket.unsigned_abs());
     (tasks, Leasing { worker: Arc::clone(&request.worker), fence, now, until, lease_ms })
 }
 
@@ -177,9 +177,9 @@ fn until(end: Timestamp, deadline: Option<Timestamp>) -> Timestamp {
 }
 
 /// A lease under which the result came needs no more time and is not lost either.
-pub(crate) fn heartbeat(board: &mut Board, lease: &TaskLease, lease_ms: u64) -> LeaseState {
-    let end = board.lease_now.plus_ms(lease_ms.min(LEASE_MS_MAX));
-    let Some(task) = board.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
+pub(crate) fn heartbeat(group: &mut Group, lease: &TaskLease, lease_ms: u64) -> LeaseState {
+    let end = group.lease_now.plus_ms(lease_ms.min(LEASE_MS_MAX));
+    let Some(task) = group.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
     match task.state {
         TaskStage::Leased(_) => {
             task.moment = until(end, task.deadline);
@@ -192,15 +192,15 @@ pub(crate) fn heartbeat(board: &mut Board, lease: &TaskLease, lease_ms: u64) -> 
 }
 
 /// Delivering again under the same lease is what somebody does who did not hear the answer: the first result stays.
-pub(crate) fn deliver(board: &mut Board, lease: &TaskLease, result: Vec<u8>) -> TaskCompletion {
-    let (now, ticket) = (board.now, board.last_ticket + 1);
-    let Some(task) = board.leased(&lease.key, lease.fence) else { return TaskCompletion::LeaseLost };
+pub(crate) fn deliver(group: &mut Group, lease: &TaskLease, result: Vec<u8>) -> TaskCompletion {
+    let (now, ticket) = (group.now, group.last_ticket + 1);
+    let Some(task) = group.leased(&lease.key, lease.fence) else { return TaskCompletion::LeaseLost };
     match task.state {
         TaskStage::Leased(fence) => {
             task.state = TaskStage::Delivered(fence, Some((ticket, result)));
             task.moment = now;
             task.is_changed = true;
-            board.last_ticket = ticket;
+            group.last_ticket = ticket;
             TaskCompletion::Stored
         }
         TaskStage::Waiting | TaskStage::Delivered(..) => TaskCompletion::Present,
@@ -208,9 +208,9 @@ pub(crate) fn deliver(board: &mut Board, lease: &TaskLease, result: Vec<u8>) -> 
 }
 
 /// A result that is there stays there.
-pub(crate) fn release(board: &mut Board, lease: &TaskLease, how: Release) -> LeaseState {
-    let (now, lapsed) = (board.now, board.lease_now);
-    let Some(task) = board.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
+pub(crate) fn release(group: &mut Group, lease: &TaskLease, how: Release) -> LeaseState {
+    let (now, lapsed) = (group.now, group.lease_now);
+    let Some(task) = group.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
     match task.state {
         TaskStage::Leased(_) => {}
         TaskStage::Waiting | TaskStage::Delivered(..) => return LeaseState::Lost,
