@@ -7,7 +7,7 @@ use holdpoint_core::{Revision, RunId, Timestamp};
 use holdpoint_store::audit::{pack_sealed, unpack_sealed};
 use holdpoint_store::{
     AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, Link, List, Page, Seal, SealedRun, StoreError, Tombstone,
-    Trace, Unsealed, seal_link,
+    Trace, Unsealed,
 };
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
@@ -99,15 +99,12 @@ pub(crate) async fn seal(
     let mut batch = Batch::new();
     let mut sealed = None;
     if !moved.is_empty() {
-        let number = before.map_or(1, |(number, _)| number + 1);
         let numbers: Vec<String> = moved.iter().map(|(run_no, _)| run_no.to_string()).collect();
-        let mut runs: Vec<SealedRun> = moved.into_iter().map(|(_, run)| run).collect();
-        runs.sort_unstable_by(|one, other| one.run.as_str().cmp(other.run.as_str()));
-        let link = seal_link(before.map(|(_, link)| link), (tenant, number, now), &runs);
-        let values = Values::none().text(&key).int(signed(number)).int(now.0).bytes(&link.0);
-        batch.add(ADD_SEAL, values.bytes(&pack_sealed(&runs)));
-        batch.add(SEAL_RUNS, Values::none().int(signed(number)).text(&format!("[{}]", numbers.join(","))));
-        sealed = Some(Seal { tenant: tenant.map(Into::into), number, at: now, runs, link });
+        let seal = Seal::after(before, tenant, now, moved.into_iter().map(|(_, run)| run).collect());
+        let values = Values::none().text(&key).int(signed(seal.number)).int(now.0).bytes(&seal.link.0);
+        batch.add(ADD_SEAL, values.bytes(&pack_sealed(&seal.runs)));
+        batch.add(SEAL_RUNS, Values::none().int(signed(seal.number)).text(&format!("[{}]", numbers.join(","))));
+        sealed = Some(seal);
     }
     batch.add("COMMIT", Values::none());
     batch.run(connection).await?;

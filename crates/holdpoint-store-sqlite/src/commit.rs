@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_core::{CallKey, Revision, Status, Timestamp};
-use holdpoint_store::{CommitError, LEASE_MS_MAX, PruneRequest, TaskChange, TaskOpening, first_link, next_link};
+use holdpoint_store::{CommitError, HeadUpdate, LEASE_MS_MAX, TaskChange, TaskOpening, first_link, is_over, next_link};
 
 use crate::approvals;
 use crate::batch::{Batch, Values};
@@ -25,8 +25,6 @@ pub(crate) const MOVE_RUNS: &str = "UPDATE runs SET revision = j.value->>1, stat
      lease_until = j.value->>8, lease_ms = j.value->>9, audit_revision = j.value->>10, audit_rows = j.value->>11, \
      audit_link = substr($2, j.value->>12, j.value->>13), \
      session_slot = iif(j.value->>2 >= 3, NULL, session_slot) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
-pub(crate) const RENAME_RUNS: &str = "UPDATE runs SET agent = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
-     tenant = CAST(substr($2, j.value->>3, j.value->>4) AS TEXT) FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const RENEW_RUNS: &str = "UPDATE runs SET owner = CAST(substr($2, j.value->>1, j.value->>2) AS TEXT), \
      lease_until = j.value->>3, lease_ms = j.value->>4 FROM json_each($1) j WHERE runs.run_no = j.value->>0";
 pub(crate) const APPEND: &str = "INSERT INTO log (run_no, last_seq, first_seq, at, audit, body, audit_no, link) \
@@ -84,6 +82,10 @@ pub(crate) fn decide(group: &mut Group, written: &mut Written, step: Step) -> Re
         .int_or_null(chain.as_ref().map(|chain| signed(chain.rows)))
         .bytes_or_null(chain.as_ref().map(|chain| chain.link.0.as_slice()))
         .end();
+    let (agent, tenant) =
+        group.run(&step.run).map(|run| (Arc::clone(&run.agent), run.tenant.clone())).unwrap_or_default();
+    // What it adds belongs to whom the run belongs to.
+    let step = Step { head: HeadUpdate { agent: Some(agent), tenant, ..step.head }, ..step };
     open_grants(&mut written.grants, &step);
     written.questions.add(run_no, &step, &mut group.last_ticket);
     change_tasks(group, step, run_no);
@@ -141,8 +143,6 @@ fn move_run(group: &mut Group, (step, slot): (&Step, Option<String>), revision: 
     let lease_ms = hold.map_or(0, |hold| hold.lease_ms.min(LEASE_MS_MAX));
     let lease_until = group.lease_now.plus_ms(lease_ms);
     let owner = hold.map(|hold| hold.owner.as_str().into());
-    let agent = step.head.agent.clone().unwrap_or_default();
-    let tenant = step.head.tenant.clone();
     let moved = Moved {
         pause: step.head.continuation.as_ref().map(|continuation| continuation.pause.0),
         deadline: step.head.deadline,
@@ -158,13 +158,16 @@ fn move_run(group: &mut Group, (step, slot): (&Step, Option<String>), revision: 
         Some(_) => RunChange::Moved(moved),
     };
     let run_no = run.as_ref().map_or(group.last_run, |run| run.run_no);
-    let is_renamed = run.as_ref().is_some_and(|run| run.is_renamed || run.agent != agent || run.tenant != tenant);
     let status = step.head.status;
     let chain = next_chain(run.as_ref(), step, revision);
     let after = chain.clone();
     let (session, slot) = match run {
         Some(run) => (run.session.take(), run.slot.take()),
         None => (step.head.session.clone(), slot),
+    };
+    let (agent, tenant) = match run {
+        Some(run) => (Arc::clone(&run.agent), run.tenant.clone()),
+        None => (step.head.agent.clone().unwrap_or_default(), step.head.tenant.clone()),
     };
     *run = Some(RunNow {
         run_no,
@@ -177,7 +180,6 @@ fn move_run(group: &mut Group, (step, slot): (&Step, Option<String>), revision: 
         lease_ms,
         chain,
         change,
-        is_renamed,
         session,
         slot,
     });
@@ -224,7 +226,7 @@ pub(crate) fn write(batch: &mut Batch, group: &Group, written: Written) {
 
 fn write_runs(batch: &mut Batch, group: &Group) {
     let (mut created, mut moves) = (Rows::new(), Rows::new());
-    let (mut renamed, mut renewed) = (Rows::new(), Rows::new());
+    let mut renewed = Rows::new();
     for (id, run) in group.runs.iter() {
         let Some(run) = run else { continue };
         let (owner, tenant) = (run.owner.as_deref(), run.tenant.as_deref());
@@ -274,16 +276,12 @@ fn write_runs(batch: &mut Batch, group: &Group) {
                 .int(signed(run.chain.rows))
                 .bytes(&run.chain.link.0)
                 .text_or_null(run.session.as_deref())
-                .text_or_null(run.slot.as_deref().filter(|_| !PruneRequest::may_remove(run.status)))
+                .text_or_null(run.slot.as_deref().filter(|_| !is_over(run.status)))
                 .end(),
-        }
-        if run.is_renamed && !matches!(run.change, RunChange::Created { .. }) {
-            renamed.row().int(run.run_no).text(&run.agent).text_or_null(tenant).end();
         }
     }
     add(batch, CREATE_RUNS, created);
     add(batch, MOVE_RUNS, moves);
-    add(batch, RENAME_RUNS, renamed);
     add(batch, RENEW_RUNS, renewed);
 }
 

@@ -64,8 +64,6 @@ pub(crate) struct RunNow {
     pub(crate) lease_ms: u64,
     pub(crate) chain: Chain,
     pub(crate) change: RunChange,
-    /// Whether agent or tenant are other than those that are stored.
-    pub(crate) is_renamed: bool,
     /// There when the group created the run.
     pub(crate) session: Option<Arc<str>>,
     /// What it holds while it is not over, when the group created it alone in its session.

@@ -148,7 +148,6 @@ fn set_run(group: &mut Group, row: &SqliteRow) -> Result<(), StoreError> {
             link: Link::stored(reader.bytes()?),
         },
         change: RunChange::Nothing,
-        is_renamed: false,
         session: None,
         slot: None,
     });

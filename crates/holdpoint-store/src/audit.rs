@@ -127,24 +127,31 @@ pub struct Seal {
     pub link: Link,
 }
 
-/// The chain of a tenant's seals after one more.
-pub fn seal_link(
-    before: Option<Link>,
-    (tenant, number, at): (Option<&str>, u64, Timestamp),
-    runs: &[SealedRun],
-) -> Link {
-    let mut hash = Sha256::new();
-    hash.update(SEAL_CHAIN);
-    hash.update(before.map_or([0; 32], |link| link.0));
-    optional(&mut hash, tenant);
-    hash.update(number.to_be_bytes());
-    hash.update(at.0.to_be_bytes());
-    for SealedRun { run, revision, link } in runs {
-        sized(&mut hash, run.as_str().as_bytes());
-        hash.update(revision.0.to_be_bytes());
-        hash.update(link.0);
+impl Seal {
+    /// The seal after another one, of which number and link are given, over these runs.
+    pub fn after(before: Option<(u64, Link)>, tenant: Option<&str>, at: Timestamp, mut runs: Vec<SealedRun>) -> Self {
+        runs.sort_unstable_by(|one, other| one.run.as_str().cmp(other.run.as_str()));
+        let number = before.map_or(0, |(number, _)| number) + 1;
+        let mut seal = Self { tenant: tenant.map(Into::into), number, at, runs, link: Link([0; 32]) };
+        seal.link = seal.chained(before.map(|(_, link)| link));
+        seal
     }
-    Link(hash.finalize().into())
+
+    /// The link that it must have after the seal before it.
+    pub fn chained(&self, before: Option<Link>) -> Link {
+        let mut hash = Sha256::new();
+        hash.update(SEAL_CHAIN);
+        hash.update(before.map_or([0; 32], |link| link.0));
+        optional(&mut hash, self.tenant.as_deref());
+        hash.update(self.number.to_be_bytes());
+        hash.update(self.at.0.to_be_bytes());
+        for SealedRun { run, revision, link } in &self.runs {
+            sized(&mut hash, run.as_str().as_bytes());
+            hash.update(revision.0.to_be_bytes());
+            hash.update(link.0);
+        }
+        Link(hash.finalize().into())
+    }
 }
 
 /// A tenant of which something moved since its last seal.

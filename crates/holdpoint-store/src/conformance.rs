@@ -113,7 +113,7 @@ pub use results::{
     a_task_with_a_result_is_not_leased_again, arrivals_are_of_paused_runs, closing_takes_the_result_away,
     delivering_twice_is_delivering_once, results_wait_in_the_order_of_their_arrival,
 };
-pub use scoping::what_is_outside_a_scope_is_not_there;
+pub use scoping::{a_run_stays_with_its_first_tenant, what_is_outside_a_scope_is_not_there};
 pub use sealing::{
     a_pruned_run_leaves_a_tombstone, many_runs_take_many_seals, racing_seals_follow_each_other, seals_chain_what_moved,
     tenants_are_named, traces_tell_what_became_of_sealed_runs, what_is_to_be_sealed_is_named,
@@ -241,6 +241,7 @@ macro_rules! with_store_rules {
             pending_questions_come_by_deadline,
             questions_are_filtered,
             what_is_outside_a_scope_is_not_there,
+            a_run_stays_with_its_first_tenant,
             a_run_goes_on_only_from_the_last_of_its_session,
             a_session_is_free_when_its_run_is_over,
             of_racing_runs_alone_in_a_session_one_is_created,

@@ -10,7 +10,7 @@ use crate::Cursor;
 /// The most grants of one tool and tenant that are looked at for one call: the newest.
 pub const GRANTS_MATCHED_MAX: usize = 256;
 
-/// A grant that a transition makes. The tenant is that of the transition's head.
+/// A grant that a transition makes, for the run's tenant.
 #[derive(Clone)]
 pub struct GrantOpening {
     /// Its name: nobody else has it.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use holdpoint_core::{CallKey, RunId, Timestamp};
 use uuid::Uuid;
 
+use crate::LEASE_MS_MAX;
+
 /// The most runs that one claim takes, whatever was asked for.
 pub const CLAIM_LIMIT_MAX: usize = 1_000;
 
@@ -44,6 +46,13 @@ pub struct Hold {
     pub owner: OwnerId,
     /// For how long from the moment it is written, by the clock of the store.
     pub lease_ms: u64,
+}
+
+impl Hold {
+    /// The length of the lease, which is at most [`LEASE_MS_MAX`].
+    pub fn length_ms(&self) -> u64 {
+        self.lease_ms.min(LEASE_MS_MAX)
+    }
 }
 
 /// A lease that ends later than its own length from now: the store's clock was set back after the lease was written. A lease

@@ -16,6 +16,7 @@ mod layer;
 mod lease;
 mod lease_clock;
 mod memory;
+mod notify;
 pub mod packed;
 mod page;
 mod prune;
@@ -32,7 +33,7 @@ mod worker_list;
 
 pub use audit::{
     AuditRow, AuditScope, AuditedRun, Link, Seal, SealMark, SealedRun, Tombstone, Trace, Unsealed, first_link,
-    next_link, seal_link,
+    next_link,
 };
 pub use clock::{Clock, ManualClock, SteadyClock, SystemClock};
 pub use error::{CommitError, StoreError, TransitionProblem};
@@ -45,6 +46,7 @@ pub use layer::{
 pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, LeaseOf, OverlongLease, OwnerId};
 pub use lease_clock::{LeaseClock, ManualLeaseClock, SystemLeaseClock, boot_us};
 pub use memory::MemoryStore;
+pub use notify::{Notifier, Topic, Topics, Waiter};
 pub use page::{Cursor, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, List, Page, page_size};
 pub use prune::{PRUNE_LIMIT_MAX, PruneRequest};
 pub use question::{
@@ -56,7 +58,7 @@ pub use role::{Approvals, AuditLog, Grants, RunLeases, RunLog, ServerState, Task
 pub use run_list::RunFilter;
 pub use scope::Scope;
 pub use session_list::{SessionFilter, SessionRow, SessionUse};
-pub use store::{AllRoles, DUE_LIMIT_MAX, Store, Topic};
+pub use store::{AllRoles, DUE_LIMIT_MAX, Store};
 pub use task::{
     DeliveredTask, Fence, GuardedTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState,
     LeasedTask, Release, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening,
@@ -64,6 +66,6 @@ pub use task::{
 };
 pub use transition::{
     Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_BYTES_MAX, TRANSITION_RECORDS_MAX,
-    Transition,
+    Transition, is_over, is_paused,
 };
 pub use worker_list::{StoreTally, Swept, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen};

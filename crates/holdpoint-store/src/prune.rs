@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_core::{Status, Timestamp};
+use holdpoint_core::Timestamp;
 
 /// The most runs that one call of [`crate::RunLog::prune`] removes, so that no lock is held for long.
 pub const PRUNE_LIMIT_MAX: usize = 1_000;
@@ -16,14 +16,4 @@ pub struct PruneRequest {
     pub tenant: Option<Arc<str>>,
     /// How many at most: never more than [`PRUNE_LIMIT_MAX`].
     pub limit: usize,
-}
-
-impl PruneRequest {
-    /// Whether a run in this state may be removed at all.
-    pub fn may_remove(status: Status) -> bool {
-        match status {
-            Status::Finished | Status::Failed | Status::Cancelled => true,
-            Status::Running | Status::AwaitingToolConfirmation | Status::AwaitingToolResults => false,
-        }
-    }
 }

@@ -45,7 +45,7 @@ impl QuestionChange {
     }
 }
 
-/// A question as it is asked. Agent and tenant are those of the transition's head.
+/// A question as it is asked, by the run's agent and for its tenant.
 #[derive(Clone)]
 pub struct QuestionOpening {
     /// The turn of the call.

@@ -8,17 +8,6 @@ use crate::{Approvals, AuditLog, Grants, RunLeases, RunLog, ServerState, TaskQue
 /// How many runs or tasks [`RunLog::due`] and [`TaskQueue::lapsed`] name at most, whatever was asked for.
 pub const DUE_LIMIT_MAX: usize = 1_000;
 
-/// What somebody who looks after a store waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Topic {
-    /// A task may be there to lease.
-    Tasks,
-    /// A run may be there to claim, or may have paused or have results to take.
-    Runs,
-    /// A question was asked, changed or ended.
-    Questions,
-}
-
 /// Where runs are kept: one part for each role, usually all of them parts of one database. Cheap to clone. A wrapper that
 /// counts, times or fails something takes the place of one part.
 #[derive(Clone)]

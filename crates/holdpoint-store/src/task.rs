@@ -31,6 +31,24 @@ pub enum TaskChange {
     },
 }
 
+impl TaskChange {
+    /// The call that it is about.
+    pub fn place(&self) -> (Turn, CallIndex) {
+        match self {
+            TaskChange::Open(opening) => (opening.turn, opening.index),
+            TaskChange::Close { turn, index, .. } => (*turn, *index),
+        }
+    }
+
+    /// How many bytes it brings.
+    pub fn bytes(&self) -> usize {
+        match self {
+            TaskChange::Open(opening) => opening.body.len(),
+            TaskChange::Close { .. } => 0,
+        }
+    }
+}
+
 /// What must be true of a task for it to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskGuard {
@@ -93,8 +111,7 @@ impl TaskGuard {
     }
 }
 
-/// A new task. Agent and tenant are those of the transition's head. A task of the same call that is still there is
-/// replaced.
+/// A new task, of the run's agent and tenant. A task of the same call that is still there is replaced.
 #[derive(Clone)]
 pub struct TaskOpening {
     /// The turn of the call.
@@ -137,6 +154,13 @@ pub struct LeaseRequest {
     pub limit: usize,
     /// For how long, by the clock of the store; never beyond the deadline of the task.
     pub lease_ms: u64,
+}
+
+impl LeaseRequest {
+    /// Whether it may have a task that waits. A lease of a task past its deadline would lapse before it began.
+    pub fn may_lease(&self, task: &TaskHead, now: Timestamp) -> bool {
+        (self.tenant.is_none() || self.tenant == task.tenant) && task.deadline.is_none_or(|deadline| deadline > now)
+    }
 }
 
 /// Names a lease of a task.
@@ -203,6 +227,54 @@ impl TaskHead {
         let CallKey { turn, index, .. } = self.key;
         Some(CallLease { turn, call: index, attempt: self.attempts, fence, worker, since })
     }
+
+    /// A worker leases it: the attempt counts from now on.
+    pub fn lease_to(&mut self, worker: &Arc<str>, fence: Fence, lease_ms: u64, now: Timestamp) {
+        self.attempts = self.attempts.next();
+        let (worker, lease_ms) = (Arc::clone(worker), lease_ms.min(LEASE_MS_MAX));
+        self.state = TaskState::Leased { worker, fence, since: now, until: self.lease_end(lease_ms, now), lease_ms };
+    }
+
+    /// The worker that holds it renews its lease. A lease under which the result came needs no renewal.
+    pub fn renew(&mut self, lease_ms: u64, now: Timestamp) {
+        let lease_ms = lease_ms.min(LEASE_MS_MAX);
+        let end = self.lease_end(lease_ms, now);
+        if let TaskState::Leased { until, lease_ms: length, .. } = &mut self.state {
+            (*until, *length) = (end, lease_ms);
+        }
+    }
+
+    /// No lease lasts beyond the deadline.
+    fn lease_end(&self, lease_ms: u64, now: Timestamp) -> Timestamp {
+        let end = now.plus_ms(lease_ms);
+        self.deadline.map_or(end, |deadline| end.min(deadline))
+    }
+
+    /// The worker that holds it brings its result. A worker that did not hear the answer brings it again: the first stays.
+    pub fn complete(&mut self) -> TaskCompletion {
+        match &self.state {
+            TaskState::Leased { worker, fence, since, .. } => {
+                self.state = TaskState::Delivered { worker: Arc::clone(worker), fence: *fence, since: *since };
+                TaskCompletion::Stored
+            }
+            TaskState::Waiting { .. } | TaskState::Delivered { .. } => TaskCompletion::Present,
+        }
+    }
+
+    /// Ends the lease without a result. A task that has a result keeps it, and the lease is lost for the caller.
+    pub fn release(&mut self, how: Release, now: Timestamp) -> LeaseState {
+        let TaskState::Leased { until, .. } = self.state else { return LeaseState::Lost };
+        let available_at = match how {
+            Release::Unstarted => {
+                self.attempts = Attempt(self.attempts.0.saturating_sub(1));
+                now
+            }
+            Release::Lapsed { .. } if until > now => return LeaseState::Lost,
+            Release::Retry { delay_ms } | Release::Lapsed { delay_ms } => now.plus_ms(delay_ms),
+        };
+        self.state = TaskState::Waiting { available_at };
+        LeaseState::Held
+    }
 }
 
 /// Where a task is.
@@ -248,7 +320,20 @@ pub enum TaskStage {
     Delivered,
 }
 
+impl TaskStage {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Waiting, Self::Leased, Self::Delivered];
+}
+
 impl TaskState {
+    /// The current lease, or the one under which the result came.
+    pub fn fence(&self) -> Option<Fence> {
+        match self {
+            TaskState::Waiting { .. } => None,
+            TaskState::Leased { fence, .. } | TaskState::Delivered { fence, .. } => Some(*fence),
+        }
+    }
+
     /// What a guard looks at.
     pub fn guarded(&self) -> GuardedTask {
         match self {

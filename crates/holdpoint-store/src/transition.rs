@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use holdpoint_core::{ContinuationId, Revision, RunId, Status, Timestamp};
 
-use crate::{GrantOpening, Hold, QuestionChange, SessionUse, TaskChange, TransitionProblem};
+use crate::{GrantOpening, Hold, QuestionChange, SessionUse, TaskChange, Topics, TransitionProblem};
 
 /// The largest record.
 pub const RECORD_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -66,24 +66,10 @@ impl Transition {
         if self.records.len() > TRANSITION_RECORDS_MAX {
             return Err(TransitionProblem::TooManyRecords { records: self.records.len() });
         }
-        if let Some(record) = self.records.iter().find(|record| record.len() > RECORD_BYTES_MAX) {
-            return Err(TransitionProblem::RecordTooLarge { bytes: record.len() });
+        if let Some(bytes) = self.sizes().find(|bytes| *bytes > RECORD_BYTES_MAX) {
+            return Err(TransitionProblem::RecordTooLarge { bytes });
         }
-        let bodies = self.tasks.iter().filter_map(|change| match change {
-            TaskChange::Open(opening) => Some(&opening.body),
-            TaskChange::Close { .. } => None,
-        });
-        if let Some(body) = bodies
-            .chain(&self.audit)
-            .chain(self.grants.iter().map(|grant| &grant.body))
-            .find(|body| body.len() > RECORD_BYTES_MAX)
-        {
-            return Err(TransitionProblem::RecordTooLarge { bytes: body.len() });
-        }
-        if let Some(question) = self.questions.iter().find(|question| question.bytes() > RECORD_BYTES_MAX) {
-            return Err(TransitionProblem::RecordTooLarge { bytes: question.bytes() });
-        }
-        let bytes = self.bytes();
+        let bytes = self.sizes().sum();
         if bytes > TRANSITION_BYTES_MAX {
             return Err(TransitionProblem::TooLarge { bytes });
         }
@@ -93,15 +79,39 @@ impl Transition {
         }
     }
 
-    fn bytes(&self) -> usize {
-        let tasks = self.tasks.iter().map(|change| match change {
-            TaskChange::Open(opening) => opening.body.len(),
-            TaskChange::Close { .. } => 0,
-        });
-        let records: usize = self.records.iter().map(Vec::len).sum();
-        let grants: usize = self.grants.iter().map(|grant| grant.body.len()).sum();
-        let questions: usize = self.questions.iter().map(QuestionChange::bytes).sum();
-        records + tasks.sum::<usize>() + grants + questions + self.audit.as_ref().map_or(0, Vec::len)
+    /// The bytes of everything that it brings.
+    fn sizes(&self) -> impl Iterator<Item = usize> {
+        let records = self.records.iter().map(Vec::len);
+        let tasks = self.tasks.iter().map(TaskChange::bytes);
+        let grants = self.grants.iter().map(|grant| grant.body.len());
+        let questions = self.questions.iter().map(QuestionChange::bytes);
+        records.chain(tasks).chain(grants).chain(questions).chain(self.audit.as_ref().map(Vec::len))
+    }
+
+    /// What callers may wait for after its commit.
+    pub fn topics(&self) -> Topics {
+        Topics {
+            tasks: self.tasks.iter().any(|change| matches!(change, TaskChange::Open(_))),
+            // A running run can be claimed if nobody holds it; a paused one may have results to collect or a deadline.
+            runs: is_paused(self.head.status) || (self.head.status == Status::Running && self.hold.is_none()),
+            questions: !self.questions.is_empty(),
+        }
+    }
+}
+
+/// Whether a run in this status is over: it is never claimed again and may be pruned.
+pub fn is_over(status: Status) -> bool {
+    match status {
+        Status::Finished | Status::Failed | Status::Cancelled => true,
+        Status::Running | Status::AwaitingToolConfirmation | Status::AwaitingToolResults => false,
+    }
+}
+
+/// Whether a run in this status waits for people or results.
+pub fn is_paused(status: Status) -> bool {
+    match status {
+        Status::AwaitingToolConfirmation | Status::AwaitingToolResults => true,
+        Status::Running | Status::Finished | Status::Failed | Status::Cancelled => false,
     }
 }
 
@@ -118,15 +128,15 @@ impl fmt::Debug for Transition {
 pub struct HeadUpdate {
     /// Where the run is.
     pub status: Status,
-    /// The agent, if it has a name.
+    /// The agent, if it has a name. The commit that creates the run decides; later ones do not change it.
     pub agent: Option<Arc<str>>,
-    /// The tenant, where there are tenants.
+    /// The tenant that the run belongs to, with its tasks, questions, grants and audit log. Decided as the agent is.
     pub tenant: Option<Arc<str>>,
     /// The pause that waits, if one does.
     pub continuation: Option<ContinuationId>,
     /// The earliest deadline of what waits.
     pub deadline: Option<Timestamp>,
-    /// The session that the run belongs to. Counts when the run is created.
+    /// The session that the run belongs to. Decided as the agent is.
     pub session: Option<Arc<str>>,
 }
 

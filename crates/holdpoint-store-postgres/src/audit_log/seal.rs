@@ -1,8 +1,7 @@
 //! Making seals: one at a time for each tenant.
 
-use holdpoint_core::{RunId, Timestamp};
 use holdpoint_store::audit::pack_sealed;
-use holdpoint_store::{DUE_LIMIT_MAX, Link, Seal, SealedRun, StoreError, seal_link};
+use holdpoint_store::{DUE_LIMIT_MAX, Link, Seal, StoreError};
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Row};
 
@@ -76,19 +75,11 @@ async fn once(
         numbers.push(row.try_get::<i64, _>(3)?);
         runs.push(sealed(row, 0).map_err(|error| sqlx::Error::Decode(Box::new(error)))?);
     }
-    let seal = next(tenant, before.map(|(number, link)| (number, Link::stored(link))), (clock.now(), runs));
+    let before = before.map(|(number, link)| (number.unsigned_abs(), Link::stored(link)));
+    let seal = Seal::after(before, tenant, clock.now(), runs);
     let add = sqlx::query(ADD).bind(&key).bind(number(seal.number)).bind(seal.at.0).bind(seal.link.0);
     add.bind(pack_sealed(&seal.runs)).execute(&mut *change).await?;
     sqlx::query(MARK).bind(&numbers).bind(number(seal.number)).execute(&mut *change).await?;
     change.commit().await?;
     Ok(Some(seal))
-}
-
-/// The seal after that one.
-fn next(tenant: Option<&str>, before: Option<(i64, Link)>, (at, mut runs): (Timestamp, Vec<SealedRun>)) -> Seal {
-    let name = |sealed: &SealedRun| -> RunId { sealed.run.clone() };
-    runs.sort_unstable_by_key(name);
-    let number = before.map_or(0, |(number, _)| number.unsigned_abs()) + 1;
-    let link = seal_link(before.map(|(_, link)| link), (tenant, number, at), &runs);
-    Seal { tenant: tenant.map(Into::into), number, at, runs, link }
 }

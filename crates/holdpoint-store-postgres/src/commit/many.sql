@@ -10,7 +10,7 @@ with moment as materialized (
         link, session, slot, last_run)
 ), moved as (
     update holdpoint_runs r
-    set revision = i.next, status = i.status, agent = i.agent, tenant = i.tenant, pause = i.pause,
+    set revision = i.next, status = i.status, pause = i.pause,
         deadline = i.deadline, owner = i.owner, free_at = i.free_at,
         lease_us = coalesce(i.lease_us, 0), updated_at = i.moved_at, last_commit = i.token,
         session_slot = case when i.status < 3 then r.session_slot end,

@@ -29,7 +29,7 @@ with moment as materialized (
         as e(n, turn, place, status, note)
 ), run as materialized (
     -- After a wait for a lock, rows are read again here and nowhere below: everything is decided from what is locked.
-    select i.*, r.run_no, r.audit_revision, r.audit_rows, r.audit_link
+    select i.*, r.agent as own_agent, r.tenant as own_tenant, r.run_no, r.audit_revision, r.audit_rows, r.audit_link
     from input i join holdpoint_runs r on r.run_id = i.run_id and r.revision = i.at
     where i.at > 0
     order by r.run_no
@@ -51,7 +51,7 @@ with moment as materialized (
         or (c.guard = 4 and h.ready_at > run.now)
         or (c.guard = 5 and (h.state is distinct from 2 or h.fence <> c.fence))
 ), fit as materialized (
-    select n, run_id, next, status, agent, tenant, pause, deadline, owner, free_at, coalesce(lease_us, 0) as lease_us, moved_at, token, body, audit, now,
+    select n, run_id, next, status, own_agent as agent, own_tenant as tenant, pause, deadline, owner, free_at, coalesce(lease_us, 0) as lease_us, moved_at, token, body, audit, now,
         run_no, case when audit is null then audit_revision else next end as audit_revision,
         audit_rows + (audit is not null)::int as audit_rows,
         case when audit is null then audit_link
@@ -59,7 +59,7 @@ with moment as materialized (
     from run where run.n not in (select n from lost)
 ), moved as (
     update holdpoint_runs r
-    set revision = f.next, status = f.status, agent = f.agent, tenant = f.tenant, pause = f.pause,
+    set revision = f.next, status = f.status, pause = f.pause,
         deadline = f.deadline, owner = f.owner, free_at = f.free_at,
         lease_us = f.lease_us, updated_at = f.moved_at, last_commit = f.token,
         session_slot = case when f.status < 3 then r.session_slot end,

@@ -26,7 +26,7 @@ fn is_scan(step: &str) -> bool {
 
 fn statements() -> Vec<&'static str> {
     let mut all = vec![look::LAST_NUMBERS, look::LOOK_RUNS, look::LOOK_TASKS];
-    all.extend([commit::CREATE_RUNS, commit::MOVE_RUNS, commit::RENAME_RUNS, commit::RENEW_RUNS, commit::APPEND]);
+    all.extend([commit::CREATE_RUNS, commit::MOVE_RUNS, commit::RENEW_RUNS, commit::APPEND]);
     all.extend([commit::OPEN_TASKS, commit::CHANGE_TASKS, commit::CLOSE_TASKS]);
     all.extend([
         run_leases::CLAIMABLE,

@@ -47,6 +47,7 @@ async fn commits_of_one_run_in_one_group_follow_each_other() {
     let mut opened = step(&[b"2", b"3"], Status::AwaitingToolResults);
     opened.tasks = vec![opening(0, b"a"), opening(1, b"b"), opening(2, b"c")];
     let mut changed = step(&[b"4"], Status::AwaitingToolResults);
+    // Whose run it is was decided when it was created.
     changed.head.agent = Some("sales".into());
     changed.tasks = vec![closing(0, TaskGuard::Waiting), opening(1, b"again")];
     let mut lost = step(&[b"never"], Status::Finished);
@@ -73,10 +74,10 @@ async fn commits_of_one_run_in_one_group_follow_each_other() {
     let bodies: Vec<_> = records.iter().map(|record| String::from_utf8(record.body.to_vec()).unwrap()).collect();
     assert_eq!(bodies, ["1", "2", "3", "4"]);
     let head = store.runs.head(&Scope::All, &run).await.unwrap().unwrap();
-    assert_eq!((head.status, head.agent.as_deref()), (Status::AwaitingToolResults, Some("sales")));
+    assert_eq!((head.status, head.agent.as_deref()), (Status::AwaitingToolResults, Some("support")));
     let tasks = store.tasks.list(&TaskFilter::default()).await.unwrap().items;
     let seen: Vec<_> = tasks.iter().map(|task| (task.key.index.0, &*task.agent)).collect();
-    assert_eq!(seen, [(2, "support"), (1, "sales")]);
+    assert_eq!(seen, [(2, "support"), (1, "support")]);
 }
 
 #[tokio::test]

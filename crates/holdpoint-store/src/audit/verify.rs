@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::check::RunCheck;
-use super::{AuditScope, AuditedRun, Finding, Link, Seal, SealMark, SealedRun, Trace, seal_link};
+use super::{AuditScope, AuditedRun, Finding, Link, Seal, SealMark, SealedRun, Trace};
 use crate::{Cursor, DUE_LIMIT_MAX, Page, Store, StoreError};
 
 /// How many findings are named. More are counted.
@@ -244,8 +244,7 @@ impl Checking<'_> {
     fn check_seal(&mut self, check: &mut SealCheck, seal: &Seal) -> bool {
         let tenant = seal.tenant.clone();
         let follows = seal.number == check.next;
-        let link = seal_link(check.before, (tenant.as_deref(), seal.number, seal.at), &seal.runs);
-        let is_right = link == seal.link;
+        let is_right = seal.chained(check.before) == seal.link;
         if !follows {
             self.name([Finding::SealMissing { tenant, first: check.next, last: seal.number.saturating_sub(1) }]);
         } else if !is_right {

@@ -4,7 +4,7 @@ use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::desk::{Desk, key, task};
 use super::{Checked, Fixture, START, expect, must};
-use crate::{HeadUpdate, PRUNE_LIMIT_MAX, PruneRequest, RunFilter, Scope, Store, StoreError, Transition};
+use crate::{HeadUpdate, PRUNE_LIMIT_MAX, PruneRequest, RunFilter, Scope, Store, StoreError, Transition, is_over};
 
 /// A request for all that is over.
 fn everything() -> PruneRequest {
@@ -35,7 +35,7 @@ pub async fn only_runs_that_are_over_are_pruned(Fixture { store, .. }: Fixture) 
     expect(pruned == wanted, || format!("{pruned:?} were pruned, not {wanted:?}"))?;
     for status in Status::ALL {
         let head = must("head", store.runs.head(&Scope::All, &RunId::new(status.as_str())).await)?;
-        let over = PruneRequest::may_remove(status);
+        let over = is_over(status);
         expect(head.is_none() == over, || format!("after pruning, the run that is `{}` is {head:?}", status.as_str()))?;
     }
     let again = prune(&store, &everything()).await?;

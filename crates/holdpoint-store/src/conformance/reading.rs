@@ -67,7 +67,7 @@ pub async fn an_unknown_run_is_not_found(Fixture { store, .. }: Fixture) -> Chec
     Ok(())
 }
 
-/// The head has everything that the last commit said and nothing of those before, except when and in which
+/// The head has everything that the last commit said and nothing of those before, except when, for whom and in which
 /// session the run was made.
 pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture) -> Checked {
     let run = RunId::new("head");
@@ -80,7 +80,7 @@ pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture)
         session: None,
     };
     let updates = [
-        HeadUpdate { session: Some("talk".into()), ..HeadUpdate::new(Status::Running) },
+        HeadUpdate { session: Some("talk".into()), continuation: None, deadline: None, ..paused.clone() },
         paused.clone(),
         HeadUpdate { continuation: None, deadline: None, status: Status::Running, ..paused },
         HeadUpdate::new(Status::Finished),
@@ -93,11 +93,11 @@ pub async fn a_head_is_what_the_last_commit_said(Fixture { store, .. }: Fixture)
             run: run.clone(),
             revision: Revision(at + 1),
             status: update.status,
-            agent: update.agent,
-            tenant: update.tenant,
             continuation: update.continuation,
             deadline: update.deadline,
             // Said once, when the run is made.
+            agent: Some("support".into()),
+            tenant: Some("acme".into()),
             session: Some("talk".into()),
             created_at: START,
             updated_at: moment,

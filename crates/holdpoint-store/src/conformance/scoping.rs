@@ -3,12 +3,12 @@
 use holdpoint_core::{CallIndex, Revision, RunId, Status, ToolName, Turn};
 
 use super::desk::{Desk, key, opens, task};
-use super::{Checked, Fixture, expect, must};
+use super::{Checked, Fixture, create, expect, must};
 use crate::{
     GrantOpening, HeadUpdate, QuestionChange, QuestionKind, QuestionOpening, Scope, Store, StoreError, Transition,
 };
 
-async fn make(desk: &Desk, name: &str, tenant: Option<&str>) -> Checked {
+async fn make(desk: &Desk, name: &str, at: Revision, tenant: Option<&str>) -> Checked {
     let head = HeadUpdate { tenant: tenant.map(Into::into), ..HeadUpdate::new(Status::AwaitingToolResults) };
     let question = QuestionOpening {
         turn: Turn(1),
@@ -26,7 +26,7 @@ async fn make(desk: &Desk, name: &str, tenant: Option<&str>) -> Checked {
         questions: vec![QuestionChange::Open(Box::new(question))],
         ..Transition::new(vec![b"first".to_vec()], head, desk.now())
     };
-    must("commit", desk.store.runs.commit(&RunId::new(name), Revision(0), step).await)?;
+    must("commit", desk.store.runs.commit(&RunId::new(name), at, step).await)?;
     Ok(())
 }
 
@@ -51,7 +51,7 @@ pub async fn what_is_outside_a_scope_is_not_there(Fixture { store, clock, .. }: 
     let desk = Desk { store, clock };
     let runs = [("own", Some("acme")), ("foreign", Some("other")), ("nobodys", None)];
     for (name, tenant) in runs {
-        make(&desk, name, tenant).await?;
+        make(&desk, name, Revision(0), tenant).await?;
     }
     // What another is called never matters: a tenant may be called like the text of none.
     let scopes = ["acme", "other", "", "=", "=acme"].map(|tenant| Scope::Tenant(tenant.into()));
@@ -65,4 +65,25 @@ pub async fn what_is_outside_a_scope_is_not_there(Fixture { store, clock, .. }: 
         expect(unknown == [false; 6], || format!("{scope:?} sees {unknown:?} of what is not there"))?;
     }
     Ok(())
+}
+
+/// A run belongs to the agent and the tenant of its first commit, with everything that later commits add, whatever they say.
+pub async fn a_run_stays_with_its_first_tenant(Fixture { store, clock, .. }: Fixture) -> Checked {
+    let (desk, run) = (Desk { store, clock }, RunId::new("run"));
+    let head = HeadUpdate {
+        agent: Some("support".into()),
+        tenant: Some("acme".into()),
+        ..HeadUpdate::new(Status::AwaitingToolResults)
+    };
+    create(&desk.store, &run, head).await?;
+    make(&desk, "run", Revision(1), Some("other")).await?;
+    for (tenant, sees) in [("acme", true), ("other", false)] {
+        let seen = seen(&desk.store, &Scope::Tenant(tenant.into()), &run).await?;
+        expect(seen == [sees; 6], || format!("tenant `{tenant}` sees {seen:?} of the run"))?;
+    }
+    let (task, question) = (key(&run, 0), key(&run, 1));
+    let task = must("task", desk.store.tasks.find(&Scope::All, &task).await)?.map(|task| task.agent);
+    let question = must("question", desk.store.approvals.find(&Scope::All, &question).await)?.map(|row| row.agent);
+    let agent = Some("support".into());
+    expect(task == agent && question == agent, || format!("the agents are {task:?} and {question:?}"))
 }

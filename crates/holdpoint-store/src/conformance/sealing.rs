@@ -4,9 +4,7 @@ use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::chains::{audited, head_of, write};
 use super::{Checked, Fixture, START, at, expect, must};
-use crate::{
-    Clock, DUE_LIMIT_MAX, PruneRequest, Scope, Seal, SealedRun, Store, Tombstone, Trace, first_link, seal_link,
-};
+use crate::{Clock, DUE_LIMIT_MAX, PruneRequest, Scope, Seal, SealedRun, Store, Tombstone, Trace, first_link};
 
 async fn seal(store: &Store, tenant: Option<&str>) -> Result<Option<Seal>, String> {
     must("seal", store.audit.seal(tenant).await)
@@ -18,7 +16,7 @@ async fn expect_seal(store: &Store, before: Option<&Seal>, runs: &[SealedRun]) -
     expect(sealed.runs == runs, || format!("{:?} were sealed, not {runs:?}", sealed.runs))?;
     let number = before.map_or(0, |before| before.number) + 1;
     expect(sealed.number == number, || format!("seal {} came, not {number}", sealed.number))?;
-    let link = seal_link(before.map(|before| before.link), (Some("acme"), number, sealed.at), runs);
+    let link = relink(&sealed, before);
     expect(sealed.link == link && sealed.tenant.as_deref() == Some("acme"), || format!("{sealed:?} is not {link}"))?;
     Ok(sealed)
 }
@@ -112,7 +110,7 @@ pub async fn many_runs_take_many_seals(Fixture { store, .. }: Fixture) -> Checke
 
 fn relink(seal: &Seal, before: Option<&Seal>) -> crate::Link {
     let before = before.map(|before| before.link);
-    seal_link(before, (seal.tenant.as_deref(), seal.number, seal.at), &seal.runs)
+    seal.chained(before)
 }
 
 /// Those who seal and write at the same time make one chain of seals, and nothing is sealed twice or forgotten.

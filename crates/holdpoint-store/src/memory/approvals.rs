@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use holdpoint_core::{CallIndex, CallKey, Timestamp, Turn};
+use async_trait::async_trait;
+use holdpoint_core::{CallIndex, CallKey, RunId, Timestamp, Turn};
 
+use super::MemoryStore;
+use super::owners::Owner;
 use super::queue::CallPlace;
 use super::runs::RunNo;
 use crate::{
-    List, Page, QuestionChange, QuestionChanges, QuestionFilter, QuestionOpening, QuestionRow, QuestionSeq,
-    QuestionStatus, Scope, StoreError, Transition, page_size,
+    Approvals, DUE_LIMIT_MAX, List, Page, QuestionChange, QuestionChanges, QuestionFilter, QuestionOpening,
+    QuestionRow, QuestionSeq, QuestionStatus, Scope, StoreError, Transition, page_size,
 };
 
 /// A deadline that never comes.
@@ -29,9 +32,6 @@ pub(super) struct Questions {
     changed: u64,
 }
 
-/// Agent and tenant of the run that asks, and when it does.
-type Asker<'a> = (&'a Option<Arc<str>>, &'a Option<Arc<str>>, Timestamp);
-
 struct Question {
     place: CallPlace,
     row: QuestionRow,
@@ -39,14 +39,13 @@ struct Question {
 
 impl Questions {
     /// Takes over the changes of a transition of this run.
-    pub(super) fn change(&mut self, (number, key): (RunNo, &holdpoint_core::RunId), step: &Transition) {
+    pub(super) fn change(&mut self, number: RunNo, run: &RunId, owner: &Owner, step: &Transition) {
         for change in &step.questions {
             let (turn, index) = change.place();
-            let key = CallKey { run: key.clone(), turn, index };
             match change {
                 QuestionChange::Open(opening) => {
-                    let by = (&step.head.agent, &step.head.tenant, step.at);
-                    self.open((number, turn, index), key, (opening, by));
+                    let key = CallKey { run: run.clone(), turn, index };
+                    self.open((number, turn, index), key, owner, opening, step.at);
                 }
                 QuestionChange::Close { how, note, .. } => {
                     self.close((number, turn, index), |row| {
@@ -59,7 +58,7 @@ impl Questions {
         }
     }
 
-    fn open(&mut self, place: CallPlace, key: CallKey, (opening, (agent, tenant, at)): (&QuestionOpening, Asker<'_>)) {
+    fn open(&mut self, place: CallPlace, key: CallKey, owner: &Owner, opening: &QuestionOpening, at: Timestamp) {
         let known = self.calls.get(&place).copied();
         let before = known.and_then(|number| self.take(number));
         let pending = before.filter(|(_, question)| question.row.status == QuestionStatus::Pending);
@@ -73,8 +72,8 @@ impl Questions {
         self.changed += 1;
         let row = QuestionRow {
             key,
-            agent: agent.clone().unwrap_or_default(),
-            tenant: tenant.clone(),
+            agent: owner.agent.clone().unwrap_or_default(),
+            tenant: owner.tenant.clone(),
             tool: opening.tool.clone(),
             kind: opening.kind,
             status: QuestionStatus::Pending,
@@ -134,23 +133,6 @@ impl Questions {
         (self.pending.len() as u64, rows.map(|question| question.row.asked_at).min())
     }
 
-    pub(super) fn find(&self, scope: &Scope, place: CallPlace) -> Option<QuestionRow> {
-        let row = &self.rows.get(self.calls.get(&place)?)?.row;
-        scope.covers(row.tenant.as_deref()).then(|| row.clone())
-    }
-
-    pub(super) fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
-        let (list, cursor) = (filter.list(), filter.cursor.as_ref());
-        if list == List::PendingQuestions {
-            let [due, number] = list.position(cursor, [i64::MIN, 0])?;
-            self.page(filter, self.pending.range((due, number)..).copied())
-        } else {
-            let [seq, _] = list.position(cursor, [i64::MAX, i64::MAX])?;
-            let changed = self.changes.range(..=seq.unsigned_abs()).rev();
-            self.page(filter, changed.map(|(seq, number)| (i64::try_from(*seq).unwrap_or(NEVER), *number)))
-        }
-    }
-
     /// One page of questions: each as what it is sorted by, and its number.
     fn page(
         &self,
@@ -163,26 +145,50 @@ impl Questions {
         });
         Page::collect(filter.list(), page_size(filter.limit), questions)
     }
+}
 
-    pub(super) fn after(
+fn due(row: &QuestionRow) -> i64 {
+    row.deadline.map_or(NEVER, |Timestamp(at)| at)
+}
+
+#[async_trait]
+impl Approvals for MemoryStore {
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        let table = self.table();
+        let number = table.place_of(key).and_then(|place| table.questions.calls.get(&place));
+        let row = number.and_then(|number| table.questions.rows.get(number)).map(|question| &question.row);
+        Ok(row.filter(|row| scope.covers(row.tenant.as_deref())).cloned())
+    }
+
+    async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
+        let questions = &self.table().questions;
+        let (list, cursor) = (filter.list(), filter.cursor.as_ref());
+        if list == List::PendingQuestions {
+            let [due, number] = list.position(cursor, [i64::MIN, 0])?;
+            questions.page(filter, questions.pending.range((due, number)..).copied())
+        } else {
+            let [seq, _] = list.position(cursor, [i64::MAX, i64::MAX])?;
+            let changed = questions.changes.range(..=seq.unsigned_abs()).rev();
+            questions.page(filter, changed.map(|(seq, number)| (i64::try_from(*seq).unwrap_or(NEVER), *number)))
+        }
+    }
+
+    async fn changes(
         &self,
         scope: &Scope,
         after: Option<QuestionSeq>,
         limit: usize,
     ) -> Result<QuestionChanges, StoreError> {
-        let all = QuestionSeq(self.changed);
+        let (questions, limit) = (&self.table().questions, limit.clamp(1, DUE_LIMIT_MAX));
+        let all = QuestionSeq(questions.changed);
         let Some(after) = after else { return Ok(QuestionChanges { questions: Vec::new(), seq: all }) };
         if after > all {
             return Err(StoreError::InvalidCursor);
         }
-        let changed = self.changes.range(after.0 + 1..).filter_map(|(_, number)| self.rows.get(number));
+        let changed = questions.changes.range(after.0 + 1..).filter_map(|(_, number)| questions.rows.get(number));
         let seen = changed.map(|question| &question.row).filter(|row| scope.covers(row.tenant.as_deref()));
-        let questions: Vec<QuestionRow> = seen.take(limit.max(1)).cloned().collect();
-        let last = questions.last().filter(|_| questions.len() == limit.max(1)).map_or(all, |row| row.seq);
+        let questions: Vec<QuestionRow> = seen.take(limit).cloned().collect();
+        let last = questions.last().filter(|_| questions.len() == limit).map_or(all, |row| row.seq);
         Ok(QuestionChanges { questions, seq: last })
     }
-}
-
-fn due(row: &QuestionRow) -> i64 {
-    row.deadline.map_or(NEVER, |Timestamp(at)| at)
 }

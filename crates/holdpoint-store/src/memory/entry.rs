@@ -18,8 +18,6 @@ pub(super) struct Entry {
     /// The run of a continuation is this run: only its number is kept.
     pause: Option<PauseNumber>,
     pub(super) owner: OwnerIndex,
-    /// Who owned it at first. The audit log goes by it.
-    pub(super) first_owner: OwnerIndex,
     /// The revision of its last audit row.
     pub(super) audited: Revision,
     pub(super) status: Status,
@@ -40,7 +38,6 @@ impl Entry {
             deadline: NO_DEADLINE,
             pause: None,
             owner,
-            first_owner: owner,
             audited: Revision(0),
             status: Status::Running,
         }
@@ -51,11 +48,10 @@ impl Entry {
     }
 
     /// Takes over what a commit said.
-    pub(super) fn update(&mut self, head: &HeadUpdate, owner: OwnerIndex) {
+    pub(super) fn update(&mut self, head: &HeadUpdate) {
         self.status = head.status;
         self.deadline = head.deadline.unwrap_or(NO_DEADLINE);
         self.pause = head.continuation.as_ref().map(|continuation| continuation.pause);
-        self.owner = owner;
     }
 
     /// The head, without the names of the owner and the session.

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdpoint_core::{Timestamp, ToolName};
+use async_trait::async_trait;
+use holdpoint_core::ToolName;
 
+use super::MemoryStore;
+use super::owners::Owner;
 use crate::{
-    GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantRow, List, Page, Revoked, StoreError, Transition, page_size,
+    GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantRow, List, Page, Revoked, Scope, StoreError, Transition,
+    page_size,
 };
 
 /// All grants by the order in which they were made.
@@ -21,7 +25,7 @@ pub(super) struct Grants {
 
 impl Grants {
     /// Takes over the grants of a transition. A name that is there already stays as it is.
-    pub(super) fn open(&mut self, step: &Transition) {
+    pub(super) fn open(&mut self, owner: &Owner, step: &Transition) {
         for grant in &step.grants {
             let GrantOpening { id, tool, until, body } = grant;
             if self.numbers.contains_key(id) {
@@ -32,7 +36,7 @@ impl Grants {
             self.open.entry(tool.clone()).or_default().push(self.last);
             let row = GrantRow {
                 id: Arc::clone(id),
-                tenant: step.head.tenant.clone(),
+                tenant: owner.tenant.clone(),
                 tool: tool.clone(),
                 until: *until,
                 created_at: step.at,
@@ -42,34 +46,41 @@ impl Grants {
             self.made.insert(self.last, row);
         }
     }
+}
 
-    pub(super) fn matching(&self, tenant: Option<&str>, tool: &ToolName, now: Timestamp) -> Vec<GrantRow> {
-        let numbers = self.open.get(tool).into_iter().flatten().rev();
-        let rows = numbers.filter_map(|number| self.made.get(number));
+#[async_trait]
+impl crate::Grants for MemoryStore {
+    async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        let (now, table) = (self.clock.now(), self.table());
+        let numbers = table.grants.open.get(tool).into_iter().flatten().rev();
+        let rows = numbers.filter_map(|number| table.grants.made.get(number));
         let holds = |row: &&GrantRow| row.tenant.as_deref() == tenant && row.until.is_none_or(|until| until > now);
-        rows.filter(holds).take(GRANTS_MATCHED_MAX).cloned().collect()
+        Ok(rows.filter(holds).take(GRANTS_MATCHED_MAX).cloned().collect())
     }
 
-    pub(super) fn find(&self, id: &str) -> Option<&GrantRow> {
-        self.made.get(self.numbers.get(id)?)
-    }
-
-    pub(super) fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
+    async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
         let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
-        let grants = self.made.range(..=from).rev().filter(|(_, row)| filter.matches(row));
+        let table = self.table();
+        let grants = table.grants.made.range(..=from).rev().filter(|(_, row)| filter.matches(row));
         Page::collect(List::Grants, page_size(filter.limit), grants.map(|(number, row)| Ok(([*number], row.clone()))))
     }
 
-    pub(super) fn revoke(&mut self, (tenant, id): (Option<&str>, &str), revoked: Revoked) -> bool {
-        let Some(number) = self.numbers.get(id) else { return false };
-        let Some(row) = self.made.get_mut(number) else { return false };
-        if row.tenant.as_deref() != tenant || row.revoked.is_some() {
-            return false;
-        }
-        row.revoked = Some(revoked);
-        if let Some(open) = self.open.get_mut(&row.tool) {
+    async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        let table = self.table();
+        let row = table.grants.numbers.get(id).and_then(|number| table.grants.made.get(number));
+        Ok(row.filter(|row| scope.covers(row.tenant.as_deref())).cloned())
+    }
+
+    async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        let (at, mut table) = (self.clock.now(), self.table());
+        let Grants { made, numbers, open, .. } = &mut table.grants;
+        let Some(number) = numbers.get(id) else { return Ok(false) };
+        let row = made.get_mut(number).filter(|row| row.tenant.as_deref() == tenant && row.revoked.is_none());
+        let Some(row) = row else { return Ok(false) };
+        row.revoked = Some(Revoked { by: by.into(), at });
+        if let Some(open) = open.get_mut(&row.tool) {
             open.retain(|other| other != number);
         }
-        true
+        Ok(true)
     }
 }

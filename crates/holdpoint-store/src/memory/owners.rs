@@ -30,14 +30,8 @@ impl Owner {
 }
 
 impl Owners {
-    /// Where the pair is. It is looked for at `hint` first: almost every commit says what the one before said.
-    pub(super) fn index_of(&mut self, head: &HeadUpdate, hint: Option<OwnerIndex>) -> Result<OwnerIndex, StoreError> {
-        if let Some(index) = hint {
-            let owner = self.get(index);
-            if owner.agent == head.agent && owner.tenant == head.tenant {
-                return Ok(index);
-            }
-        }
+    /// Where the pair is.
+    pub(super) fn index_of(&mut self, head: &HeadUpdate) -> Result<OwnerIndex, StoreError> {
         let owner = Owner { agent: head.agent.clone(), tenant: head.tenant.clone() };
         if let Some(index) = self.indexes.get(&owner) {
             return Ok(OwnerIndex(*index));

@@ -46,14 +46,6 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Whether this lease is the current one, or the one under which the result came.
-    pub(super) fn has_fence(&self, fence: Fence) -> bool {
-        match &self.head.state {
-            TaskState::Waiting { .. } => false,
-            TaskState::Leased { fence: current, .. } | TaskState::Delivered { fence: current, .. } => *current == fence,
-        }
-    }
-
     fn lane(&self) -> Lane {
         (Arc::clone(&self.head.agent), self.head.tool.clone())
     }
@@ -73,10 +65,6 @@ impl Queue {
     pub(super) fn at(&self, place: CallPlace) -> Option<(TaskNo, &Task)> {
         let number = *self.calls.get(&place)?;
         Some((number, self.tasks.get(&number)?))
-    }
-
-    pub(super) fn get(&self, number: TaskNo) -> Option<&Task> {
-        self.tasks.get(&number)
     }
 
     /// Adds a task, in the place of the one that the call may have already.
@@ -188,11 +176,6 @@ impl Queue {
             from = Bound::Excluded((*run, u64::MAX));
             Some(*run)
         })
-    }
-
-    /// Whether a result waits for this run.
-    pub(super) fn has_results(&self, run: RunNo) -> bool {
-        self.delivered(run).next().is_some()
     }
 
     /// From that number on, the first opened first.

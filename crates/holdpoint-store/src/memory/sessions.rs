@@ -7,7 +7,7 @@ use holdpoint_core::Status;
 
 use super::runs::RunNo;
 use super::table::Table;
-use crate::{CommitError, List, Page, SessionFilter, SessionRow, StoreError, Transition, page_size};
+use crate::{CommitError, List, Page, SessionFilter, SessionRow, StoreError, Transition, is_over, page_size};
 
 /// A session of a tenant.
 type SessionKey = (Option<Arc<str>>, Arc<str>);
@@ -74,15 +74,8 @@ fn key(step: &Transition) -> Option<SessionKey> {
     Some((step.head.tenant.clone(), step.head.session.clone()?))
 }
 
-fn is_over(status: Status) -> bool {
-    match status {
-        Status::Finished | Status::Failed | Status::Cancelled => true,
-        Status::Running | Status::AwaitingToolConfirmation | Status::AwaitingToolResults => false,
-    }
-}
-
 impl Table {
-    pub(super) fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
+    pub(super) fn list_sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
         let [from] = List::Sessions.position(filter.cursor.as_ref(), [i64::MAX])?;
         let sessions = self.sessions.of_runs.range(..=RunNo::from(from)).rev().filter_map(|(run, key)| {
             let (tenant, id) = key;
