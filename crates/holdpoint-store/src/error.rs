@@ -47,6 +47,18 @@ impl StoreError {
         Self::Fault { fault, doing, cause: cause.into() }
     }
 
+    /// A failure with its cause, whose reason may be known.
+    pub fn caused(
+        fault: Option<StoreFault>,
+        doing: &'static str,
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        match fault {
+            Some(fault) => Self::fault(fault, doing, cause),
+            None => Self::failed(doing, cause),
+        }
+    }
+
     /// Whether the same may work a little later.
     pub fn may_pass(&self) -> bool {
         match self {

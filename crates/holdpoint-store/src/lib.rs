@@ -23,9 +23,12 @@ mod prune;
 mod question;
 mod response;
 mod role;
+pub mod rows;
 mod run_list;
+mod schema;
 mod scope;
 mod session_list;
+mod step;
 mod store;
 mod task;
 mod transition;
@@ -56,8 +59,10 @@ pub use question::{
 pub use response::{RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, RESPONSE_KEY_BYTES_MAX, Reservation, Reserved, ResponseKey};
 pub use role::{Approvals, AuditLog, Grants, RunLeases, RunLog, ServerState, TaskQueue};
 pub use run_list::RunFilter;
+pub use schema::{Migrate, check_schema};
 pub use scope::Scope;
 pub use session_list::{SessionFilter, SessionRow, SessionUse};
+pub use step::Step;
 pub use store::{AllRoles, DUE_LIMIT_MAX, Store};
 pub use task::{
     DeliveredTask, Fence, GuardedTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState,

@@ -34,6 +34,19 @@ pub fn pack(records: &[Vec<u8>]) -> Vec<u8> {
     if packed.len() < plain.len() { packed } else { plain }
 }
 
+/// One value, compressed if it is long.
+pub fn pack_one(body: Vec<u8>) -> Vec<u8> {
+    pack(&[body])
+}
+
+/// What [`pack_one`] packed.
+///
+/// # Errors
+/// When nobody here wrote it.
+pub fn unpack_one(packed: &[u8]) -> Result<Arc<[u8]>, StoreError> {
+    unpack(packed)?.into_iter().next().ok_or_else(|| corrupt("it is empty"))
+}
+
 /// Takes records out of a value.
 ///
 /// # Errors

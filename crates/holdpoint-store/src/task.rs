@@ -132,6 +132,32 @@ pub struct TaskOpening {
     pub body: Vec<u8>,
 }
 
+impl TaskOpening {
+    /// The task that it opens.
+    pub fn head(
+        &self,
+        key: CallKey,
+        agent: Arc<str>,
+        tenant: Option<Arc<str>>,
+        created_at: Timestamp,
+        available_at: Timestamp,
+    ) -> TaskHead {
+        let Self { tool, attempts, attempts_max, repeat, deadline, .. } = self;
+        TaskHead {
+            key,
+            agent,
+            tenant,
+            tool: tool.clone(),
+            attempts: *attempts,
+            attempts_max: *attempts_max,
+            repeat: *repeat,
+            deadline: *deadline,
+            created_at,
+            state: TaskState::Waiting { available_at },
+        }
+    }
+}
+
 /// Shows the size of the body only.
 impl fmt::Debug for TaskOpening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,10 +5,10 @@ use std::mem::size_of;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use holdpoint_core::{CallIndex, CallKey, Timestamp, ToolName, Turn};
+use holdpoint_core::{CallIndex, Timestamp, ToolName, Turn};
 
 use super::runs::RunNo;
-use crate::{Fence, TaskHead, TaskOpening, TaskState};
+use crate::{Fence, TaskHead, TaskState};
 
 /// The number of a task: grows with every task that is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,16 +51,6 @@ impl Task {
     }
 }
 
-/// Who opens a task and when.
-pub(super) struct Opener {
-    pub(super) place: CallPlace,
-    pub(super) key: CallKey,
-    pub(super) agent: Arc<str>,
-    pub(super) tenant: Option<Arc<str>>,
-    pub(super) at: Timestamp,
-    pub(super) available_at: Timestamp,
-}
-
 impl Queue {
     pub(super) fn at(&self, place: CallPlace) -> Option<(TaskNo, &Task)> {
         let number = *self.calls.get(&place)?;
@@ -68,24 +58,11 @@ impl Queue {
     }
 
     /// Adds a task, in the place of the one that the call may have already.
-    pub(super) fn open(&mut self, opening: &TaskOpening, by: Opener) {
-        let place = by.place;
+    pub(super) fn open(&mut self, place: CallPlace, head: TaskHead, body: &[u8]) {
         self.close(place);
         let number = TaskNo(self.opened);
         self.opened += 1;
-        let head = TaskHead {
-            key: by.key,
-            agent: by.agent,
-            tenant: by.tenant,
-            tool: opening.tool.clone(),
-            attempts: opening.attempts,
-            attempts_max: opening.attempts_max,
-            repeat: opening.repeat,
-            deadline: opening.deadline,
-            created_at: by.at,
-            state: TaskState::Waiting { available_at: by.available_at },
-        };
-        let task = Task { place, head, body: opening.body.as_slice().into(), result: None };
+        let task = Task { place, head, body: body.into(), result: None };
         self.calls.insert(place, number);
         self.link(number, &task);
         self.tasks.insert(number, task);

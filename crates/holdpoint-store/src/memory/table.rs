@@ -10,12 +10,12 @@ use super::audit_log::Sealed;
 use super::entry::Entry;
 use super::grants::Grants;
 use super::owners::Owners;
-use super::queue::{Opener, Queue};
+use super::queue::Queue;
 use super::run_leases::Holds;
 use super::runs::{RunNo, Runs};
 use super::server_state::Shared;
 use super::sessions::Sessions;
-use crate::{CommitError, Head, PRUNE_LIMIT_MAX, PruneRequest, Scope, TaskChange, Transition, is_over};
+use crate::{CommitError, Head, PRUNE_LIMIT_MAX, PruneRequest, QuestionChange, Scope, TaskChange, Transition, is_over};
 
 /// All runs and tasks.
 #[derive(Default)]
@@ -67,7 +67,8 @@ impl Table {
         let owner = self.runs.get(number).map(|entry| self.owners.get(entry.owner).clone()).unwrap_or_default();
         self.grants.open(&owner, step);
         self.questions.change(number, run, &owner, step);
-        self.bytes_written += step.questions.iter().map(|change| change.bytes() as u64).sum::<u64>();
+        let brought = step.questions.iter().map(QuestionChange::bytes).chain(step.tasks.iter().map(TaskChange::bytes));
+        self.bytes_written += brought.map(|bytes| bytes as u64).sum::<u64>();
         Ok(revision)
     }
 
@@ -116,24 +117,18 @@ impl Table {
     }
 
     fn change_tasks(&mut self, number: RunNo, step: &Transition, now: Timestamp) {
+        let Some(entry) = self.runs.get(number) else { return };
+        let owner = self.owners.get(entry.owner);
         for change in &step.tasks {
+            let (turn, index) = change.place();
             match change {
                 TaskChange::Open(opening) => {
-                    let Some(entry) = self.runs.get(number) else { continue };
-                    let owner = self.owners.get(entry.owner);
-                    let (turn, index) = (opening.turn, opening.index);
-                    let by = Opener {
-                        place: (number, turn, index),
-                        key: CallKey { run: entry.run.clone(), turn, index },
-                        agent: owner.agent.clone().unwrap_or_default(),
-                        tenant: owner.tenant.clone(),
-                        at: step.at,
-                        available_at: now,
-                    };
-                    self.bytes_written += opening.body.len() as u64;
-                    self.queue.open(opening, by);
+                    let key = CallKey { run: entry.run.clone(), turn, index };
+                    let (agent, tenant) = (owner.agent.clone().unwrap_or_default(), owner.tenant.clone());
+                    let head = opening.head(key, agent, tenant, step.at, now);
+                    self.queue.open((number, turn, index), head, &opening.body);
                 }
-                TaskChange::Close { turn, index, .. } => self.queue.close((number, *turn, *index)),
+                TaskChange::Close { .. } => self.queue.close((number, turn, index)),
             }
         }
     }
