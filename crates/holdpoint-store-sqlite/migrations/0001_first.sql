@@ -1,5 +1,5 @@
--- The first version. Moments are microseconds since 1970. An agent without a name is ''. A column `tenant` of a table other
--- than `runs` and `tasks`, and `audit_tenant`, hold '' for no tenant and '=acme' for tenant `acme`.
+-- The first version. Moments are microseconds since 1970. An agent without a name is ''. A column `tenant` holds '' for no
+-- tenant and '=acme' for tenant `acme`.
 
 CREATE TABLE holdpoint_schema (
     version INTEGER PRIMARY KEY,
@@ -13,7 +13,7 @@ CREATE TABLE runs (
     -- 0 running, 1 awaiting confirmation, 2 awaiting results, 3 finished, 4 failed, 5 cancelled.
     status INTEGER NOT NULL,
     agent TEXT NOT NULL,
-    tenant TEXT,
+    tenant TEXT NOT NULL,
     pause INTEGER,
     deadline INTEGER,
     created_at INTEGER NOT NULL,
@@ -24,8 +24,6 @@ CREATE TABLE runs (
     -- The length of that lease, 0 without an owner. A lease that ends later than this from now was written before the
     -- clock was set back.
     lease_ms INTEGER NOT NULL,
-    -- The tenant of the first transition: the run stays in that tenant's audit log.
-    audit_tenant TEXT NOT NULL,
     -- The revision of the last audit row, the number of audit rows, and the link of the last one.
     audit_revision INTEGER NOT NULL,
     audit_rows INTEGER NOT NULL,
@@ -35,8 +33,8 @@ CREATE TABLE runs (
     seal_no INTEGER NOT NULL DEFAULT 0,
     -- The session that the run was created in.
     session TEXT,
-    -- Tenant and session in one text, while a run that must be alone in its session is not over.
-    session_slot TEXT
+    -- 1 while a run that must be alone in its session is not over.
+    alone INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX runs_to_claim ON runs (agent, lease_until) WHERE status = 0;
@@ -44,18 +42,18 @@ CREATE INDEX runs_due ON runs (agent, deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX runs_paused ON runs (status) WHERE status IN (1, 2);
 CREATE INDEX runs_over ON runs (updated_at) WHERE status >= 3;
 CREATE INDEX runs_by_agent ON runs (agent);
-CREATE INDEX runs_by_tenant ON runs (tenant) WHERE tenant IS NOT NULL;
-CREATE UNIQUE INDEX runs_audited ON runs (audit_tenant, run_id);
-CREATE INDEX runs_to_seal ON runs (audit_tenant, run_no) WHERE audit_revision > sealed_revision;
-CREATE INDEX runs_by_session ON runs (session, audit_tenant) WHERE session IS NOT NULL;
-CREATE INDEX runs_with_session ON runs (audit_tenant) WHERE session IS NOT NULL;
-CREATE UNIQUE INDEX runs_alone ON runs (session_slot) WHERE session_slot IS NOT NULL;
+CREATE INDEX runs_by_tenant ON runs (tenant) WHERE tenant > '';
+CREATE UNIQUE INDEX runs_audited ON runs (tenant, run_id);
+CREATE INDEX runs_to_seal ON runs (tenant, run_no) WHERE audit_revision > sealed_revision;
+CREATE INDEX runs_by_session ON runs (session, tenant) WHERE session IS NOT NULL;
+CREATE INDEX runs_with_session ON runs (tenant) WHERE session IS NOT NULL;
+CREATE UNIQUE INDEX runs_alone ON runs (session, tenant) WHERE alone = 1;
 
--- One row per transition, never changed. `body` holds its records in one value, `audit` its entry in the audit log.
+-- One row per transition, never changed. `last_seq` is the revision of the run afterwards. `body` holds its records in one
+-- value, `audit` its entry in the audit log.
 CREATE TABLE log (
     run_no INTEGER NOT NULL,
     last_seq INTEGER NOT NULL,
-    first_seq INTEGER NOT NULL,
     at INTEGER NOT NULL,
     audit BLOB,
     body BLOB NOT NULL,
@@ -77,9 +75,9 @@ CREATE TABLE tasks (
     task_no INTEGER PRIMARY KEY,
     run_no INTEGER NOT NULL,
     turn INTEGER NOT NULL,
-    idx INTEGER NOT NULL,
+    call_index INTEGER NOT NULL,
     agent TEXT NOT NULL,
-    tenant TEXT,
+    tenant TEXT NOT NULL,
     tool TEXT NOT NULL,
     attempts INTEGER NOT NULL,
     attempts_max INTEGER NOT NULL,
@@ -90,7 +88,7 @@ CREATE TABLE tasks (
     -- 0 waiting, 1 leased, 2 delivered.
     state INTEGER NOT NULL,
     -- Waiting: when it can be leased. Leased: when the lease lapses. Delivered: when the result arrived.
-    moment INTEGER NOT NULL,
+    ready_at INTEGER NOT NULL,
     worker TEXT,
     fence INTEGER,
     since INTEGER,
@@ -101,14 +99,14 @@ CREATE TABLE tasks (
     result BLOB
 ) STRICT;
 
-CREATE UNIQUE INDEX tasks_by_call ON tasks (run_no, turn, idx);
-CREATE INDEX tasks_waiting ON tasks (agent, tool, moment) WHERE state = 0;
-CREATE INDEX tasks_waiting_of_tenant ON tasks (tenant, agent, tool, moment) WHERE state = 0 AND tenant IS NOT NULL;
-CREATE INDEX tasks_leased ON tasks (agent, moment) WHERE state = 1;
+CREATE UNIQUE INDEX tasks_by_call ON tasks (run_no, turn, call_index);
+CREATE INDEX tasks_waiting ON tasks (agent, tool, ready_at) WHERE state = 0;
+CREATE INDEX tasks_waiting_of_tenant ON tasks (tenant, agent, tool, ready_at) WHERE state = 0 AND tenant > '';
+CREATE INDEX tasks_leased ON tasks (agent, ready_at) WHERE state = 1;
 CREATE INDEX tasks_delivered ON tasks (agent, run_no) WHERE state = 2;
 CREATE INDEX tasks_by_worker ON tasks (worker) WHERE state = 1;
 
--- The last number that a lease, a result or a question got. It only grows, so that no two leases of a call are alike, even
+-- The last number that a lease, a result or an approval got. It only grows, so that no two leases of a call are alike, even
 -- if its task was closed and opened again in between.
 CREATE TABLE tickets (
     only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -155,11 +153,10 @@ CREATE TABLE grants (
 CREATE INDEX grants_open ON grants (tenant, tool, grant_no) WHERE revoked_at IS NULL;
 
 -- One row per call that people were asked about.
-CREATE TABLE questions (
-    question_no INTEGER PRIMARY KEY,
+CREATE TABLE approvals (
     run_no INTEGER NOT NULL,
     turn INTEGER NOT NULL,
-    idx INTEGER NOT NULL,
+    call_index INTEGER NOT NULL,
     agent TEXT NOT NULL,
     tenant TEXT NOT NULL,
     tool TEXT NOT NULL,
@@ -179,13 +176,13 @@ CREATE TABLE questions (
     note BLOB NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX questions_by_call ON questions (run_no, turn, idx);
-CREATE INDEX questions_pending ON questions (due, asked_no) WHERE status = 0;
-CREATE INDEX questions_pending_of_tenant ON questions (tenant, due, asked_no) WHERE status = 0;
-CREATE INDEX questions_ended ON questions (status, seq, asked_no) WHERE status > 0;
-CREATE INDEX questions_ended_of_tenant ON questions (tenant, status, seq, asked_no) WHERE status > 0;
-CREATE INDEX questions_changed ON questions (seq);
-CREATE INDEX questions_changed_of_tenant ON questions (tenant, seq);
+CREATE UNIQUE INDEX approvals_by_call ON approvals (run_no, turn, call_index);
+CREATE INDEX approvals_pending ON approvals (due, asked_no) WHERE status = 0;
+CREATE INDEX approvals_pending_of_tenant ON approvals (tenant, due, asked_no) WHERE status = 0;
+CREATE INDEX approvals_ended ON approvals (status, seq, asked_no) WHERE status > 0;
+CREATE INDEX approvals_ended_of_tenant ON approvals (tenant, status, seq, asked_no) WHERE status > 0;
+CREATE INDEX approvals_changed ON approvals (seq);
+CREATE INDEX approvals_changed_of_tenant ON approvals (tenant, seq);
 
 -- Responses to requests with an idempotency key. `response` is null while a server works on the request.
 CREATE TABLE responses (

@@ -2,233 +2,173 @@
 
 use std::collections::HashSet;
 
-use holdpoint_core::{CallIndex, CallKey, RunId, Timestamp, ToolName, Turn};
+use async_trait::async_trait;
+use holdpoint_core::{CallIndex, CallKey, Turn};
+use holdpoint_store::rows::{kind_number, question_status_number, signed, tenant_key};
 use holdpoint_store::{
-    DUE_LIMIT_MAX, Page, QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening,
-    QuestionRow, QuestionSeq, QuestionStatus, Scope, StoreError, page_size,
+    Approvals, DUE_LIMIT_MAX, List, Page, QuestionChange, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq,
+    Scope, Step, StoreError, page_size, question_columns,
 };
-use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
-use crate::batch::{Batch, Values};
-use crate::columns::{Reader, signed, signed_len, tenant_key, unpack_one};
-use crate::fault::corrupt;
-use crate::request::Step;
-use crate::rows::Rows;
-use crate::run_log::Readers;
+use crate::SqliteStore;
+use crate::batch::Batch;
+use crate::columns::Row;
+use crate::json_rows::JsonRows;
+use crate::run_log::scope_key;
 
 /// A question that is pending keeps its beginning; one that ended begins anew.
-pub(crate) const OPEN_QUESTIONS: &str = "INSERT INTO questions (run_no, turn, idx, agent, tenant, tool, kind, status, deadline, \
+pub(crate) const OPEN: &str = "INSERT INTO approvals (run_no, turn, call_index, agent, tenant, tool, kind, status, deadline, \
      due, asked_at, changed_at, asked_no, seq, body, note) \
      SELECT value->>0, value->>1, value->>2, CAST(substr($2, value->>3, value->>4) AS TEXT), \
      CAST(substr($2, value->>5, value->>6) AS TEXT), CAST(substr($2, value->>7, value->>8) AS TEXT), value->>9, 0, \
      value->>10, ifnull(value->>10, 9223372036854775807), value->>11, value->>11, value->>12, value->>12, \
      substr($2, value->>13, value->>14), x'' FROM json_each($1) WHERE true \
-     ON CONFLICT (run_no, turn, idx) DO UPDATE SET agent = excluded.agent, tenant = excluded.tenant, \
-     tool = excluded.tool, kind = excluded.kind, status = 0, deadline = excluded.deadline, due = excluded.due, \
+     ON CONFLICT (run_no, turn, call_index) DO UPDATE SET tool = excluded.tool, kind = excluded.kind, status = 0, \
+     deadline = excluded.deadline, due = excluded.due, \
      asked_at = iif(status = 0, asked_at, excluded.asked_at), changed_at = excluded.changed_at, \
      asked_no = iif(status = 0, asked_no, excluded.asked_no), seq = excluded.seq, body = excluded.body, note = x''";
-pub(crate) const CLOSE_QUESTIONS: &str = "UPDATE questions SET status = j.value->>3, changed_at = j.value->>4, \
-     seq = j.value->>5, note = substr($2, j.value->>6, j.value->>7) FROM json_each($1) j \
-     WHERE questions.run_no = j.value->>0 AND questions.turn = j.value->>1 AND questions.idx = j.value->>2 AND questions.status = 0";
-
-/// The columns of a [`QuestionRow`] of `questions q` and `runs r`, for [`read_question`].
-macro_rules! question_columns {
-    () => {
-        "r.run_id, q.turn, q.idx, q.agent, q.tenant, q.tool, q.kind, q.status, q.deadline, q.asked_at, q.changed_at, \
-         q.seq, q.body, q.note"
-    };
-}
-
+pub(crate) const CLOSE: &str = "UPDATE approvals SET status = j.value->>3, changed_at = j.value->>4, seq = j.value->>5, \
+     note = substr($2, j.value->>6, j.value->>7) FROM json_each($1) j WHERE approvals.run_no = j.value->>0 \
+     AND approvals.turn = j.value->>1 AND approvals.call_index = j.value->>2 AND approvals.status = 0";
 pub(crate) const QUESTION: &str = concat!(
     "SELECT ",
     question_columns!(),
-    " FROM runs r JOIN questions q ON q.run_no = r.run_no \
-     WHERE r.run_id = $1 AND q.turn = $2 AND q.idx = $3 AND ($4 IS NULL OR q.tenant = $4)"
+    " FROM runs r JOIN approvals q ON q.run_no = r.run_no \
+     WHERE r.run_id = $1 AND q.turn = $2 AND q.call_index = $3 AND ($4 IS NULL OR q.tenant = $4)"
 );
 pub(crate) const LAST_SEQ: &str = "SELECT last FROM tickets WHERE only = 1";
+
 /// The end and what comes before it are read at one moment.
-pub(crate) const CHANGED: &str = concat!(
-    "SELECT ",
-    question_columns!(),
-    ", (SELECT last FROM tickets WHERE only = 1) FROM questions q INDEXED BY questions_changed \
-     CROSS JOIN runs r ON r.run_no = q.run_no WHERE q.seq > $1 ORDER BY q.seq LIMIT $2"
-);
-pub(crate) const CHANGED_OF_TENANT: &str = concat!(
-    "SELECT ",
-    question_columns!(),
-    ", (SELECT last FROM tickets WHERE only = 1) FROM questions q INDEXED BY questions_changed_of_tenant \
-     CROSS JOIN runs r ON r.run_no = q.run_no WHERE q.tenant = $3 AND q.seq > $1 ORDER BY q.seq LIMIT $2"
-);
+macro_rules! changed {
+    ($index:literal, $tenant:literal) => {
+        concat!(
+            "SELECT ",
+            question_columns!(),
+            ", (SELECT last FROM tickets WHERE only = 1) AS last FROM approvals q INDEXED BY ",
+            $index,
+            " CROSS JOIN runs r ON r.run_no = q.run_no WHERE ",
+            $tenant,
+            "q.seq > $1 ORDER BY q.seq LIMIT $2"
+        )
+    };
+}
+pub(crate) const CHANGED: &str = changed!("approvals_changed", "");
+pub(crate) const CHANGED_OF_TENANT: &str = changed!("approvals_changed_of_tenant", "q.tenant = $3 AND ");
 
 /// The changes of a group, in an order in which they can be written: of each layer first what is asked, then what ended.
 #[derive(Default)]
-pub(crate) struct Written {
-    layers: Vec<Layer>,
-}
+pub(crate) struct Changes(Vec<Layer>);
 
+#[derive(Default)]
 struct Layer {
-    opened: Rows,
-    closed: Rows,
+    opened: JsonRows,
+    closed: JsonRows,
     /// The calls whose questions end in this layer: they are asked again only in a later one.
     ended: HashSet<(i64, Turn, CallIndex)>,
 }
 
-impl Layer {
-    fn new() -> Self {
-        Self { opened: Rows::new(), closed: Rows::new(), ended: HashSet::new() }
-    }
-}
-
-impl Written {
+impl Changes {
     /// Adds the changes of a transition. Each takes a ticket.
-    pub(crate) fn add(&mut self, run_no: i64, step: &Step, last_ticket: &mut i64) {
+    pub(crate) fn add(&mut self, run_no: i64, agent: &str, tenant: &str, step: &Step, last_ticket: &mut i64) {
         for change in &step.questions {
             *last_ticket += 1;
             let (turn, index) = change.place();
-            let call = (run_no, turn, index);
             match change {
                 QuestionChange::Open(opening) => {
-                    let layer = self.layer(|layer| !layer.ended.contains(&call));
-                    open_row(&mut layer.opened, (run_no, *last_ticket), (opening, step));
+                    let layer = self.layer(|layer| !layer.ended.contains(&(run_no, turn, index)));
+                    let row = layer.opened.row().int(run_no).int(turn.0).int(index.0).text(agent).text(tenant);
+                    let row = row.text(opening.tool.as_str()).int(kind_number(opening.kind));
+                    let row = row.int_or_null(opening.deadline.map(|deadline| deadline.0)).int(step.moment.0);
+                    row.int(*last_ticket).bytes(&opening.body).end();
                 }
                 QuestionChange::Close { how, note, .. } => {
                     let layer = self.layer(|_| true);
-                    layer.ended.insert(call);
-                    let row = layer.closed.row().int(run_no).int(turn.0.into()).int(index.0.into());
-                    row.int(end_number(*how)).int(step.moment.0).int(*last_ticket).bytes(note).end();
+                    layer.ended.insert((run_no, turn, index));
+                    let row = layer.closed.row().int(run_no).int(turn.0).int(index.0);
+                    let row = row.int(question_status_number(how.status())).int(step.moment.0);
+                    row.int(*last_ticket).bytes(note).end();
                 }
             }
         }
     }
 
     fn layer(&mut self, fits: impl Fn(&Layer) -> bool) -> &mut Layer {
-        if !self.layers.last().is_some_and(fits) {
-            self.layers.push(Layer::new());
+        if !self.0.last().is_some_and(fits) {
+            self.0.push(Layer::default());
         }
-        let last = self.layers.len() - 1;
-        &mut self.layers[last]
+        let last = self.0.len() - 1;
+        &mut self.0[last]
     }
 
     /// Adds the statements.
     pub(crate) fn write(self, batch: &mut Batch) {
-        for Layer { opened, closed, .. } in self.layers {
-            if !opened.is_empty() {
-                batch.add(OPEN_QUESTIONS, Values::rows(opened));
-            }
-            if !closed.is_empty() {
-                batch.add(CLOSE_QUESTIONS, Values::rows(closed));
-            }
+        for Layer { opened, closed, .. } in self.0 {
+            batch.add_rows(OPEN, opened);
+            batch.add_rows(CLOSE, closed);
         }
     }
 }
 
-fn open_row(rows: &mut Rows, (run_no, ticket): (i64, i64), (opening, step): (&QuestionOpening, &Step)) {
-    let QuestionOpening { turn, index, tool, kind, deadline, body } = opening;
-    rows.row()
-        .int(run_no)
-        .int(turn.0.into())
-        .int(index.0.into())
-        .text(step.head.agent.as_deref().unwrap_or_default())
-        .text(&tenant_key(step.head.tenant.as_deref()))
-        .text(tool.as_str())
-        .int(kind_number(*kind))
-        .int_or_null(deadline.map(|deadline| deadline.0))
-        .int(step.moment.0)
-        .int(ticket)
-        .bytes(body)
-        .end();
-}
-
-pub(crate) fn kind_number(kind: QuestionKind) -> i64 {
-    match kind {
-        QuestionKind::Permission => 0,
-        QuestionKind::Doubt => 1,
-        QuestionKind::Input => 2,
-    }
-}
-
-fn end_number(how: QuestionEnd) -> i64 {
-    status_number(how.status())
-}
-
-fn status_number(status: QuestionStatus) -> i64 {
-    match status {
-        QuestionStatus::Pending => 0,
-        QuestionStatus::Answered => 1,
-        QuestionStatus::Expired => 2,
-        QuestionStatus::Gone => 3,
-    }
-}
-
-impl Readers {
-    pub(crate) async fn question(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
-        let tenant = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
-        let values = Values::none().text(key.run.as_str()).int(key.turn.0.into()).int(key.index.0.into());
-        let rows = self.all(QUESTION, values.text_or_null(tenant.as_deref()), "read the question").await?;
-        rows.first().map(|row| read_question(&mut Reader::new(row))).transpose()
+#[async_trait]
+impl Approvals for SqliteStore {
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<QuestionRow>, StoreError> {
+        let find = sqlx::query(QUESTION).bind(key.run.as_str()).bind(key.turn.0).bind(key.index.0);
+        let rows = self.readers.rows("read the question", find.bind(scope_key(scope))).await?;
+        rows.first().map(Row::question).transpose()
     }
 
-    pub(crate) async fn questions(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
-        let rows = self.list_rows(questions_query(filter)?, "list questions").await?;
-        let read = |row| {
-            let mut reader = Reader::new(row);
-            Ok(([reader.int()?, reader.int()?], read_question(&mut reader)?))
-        };
+    async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
+        let rows = self.readers.list("list questions", list_query(filter)?).await?;
+        let sorted_by = if filter.list() == List::PendingQuestions { "due" } else { "seq" };
+        let read = |row: &Row| Ok(([row.int(sorted_by)?, row.int("asked_no")?], row.question()?));
         Page::collect(filter.list(), page_size(filter.limit), rows.iter().map(read))
     }
 
-    pub(crate) async fn questions_after(
+    async fn changes(
         &self,
         scope: &Scope,
         after: Option<QuestionSeq>,
-        limit: usize,
+        most: usize,
     ) -> Result<QuestionChanges, StoreError> {
         const DOING: &str = "read changes of questions";
-        let last = |rows: &[SqliteRow]| rows.first().map(|row| Reader::new(row).big()).transpose();
-        let Some(after) = after else {
-            let rows = self.all(LAST_SEQ, Values::none(), DOING).await?;
-            return Ok(QuestionChanges { questions: Vec::new(), seq: QuestionSeq(last(&rows)?.unwrap_or_default()) });
-        };
-        let limit = limit.clamp(1, DUE_LIMIT_MAX);
-        let values = Values::none().int(signed(after.0)).int(signed_len(limit));
-        let rows = match scope {
-            Scope::All => self.all(CHANGED, values, DOING).await?,
-            Scope::Tenant(tenant) => self.all(CHANGED_OF_TENANT, values.text(&tenant_key(Some(tenant))), DOING).await?,
-        };
-        let (mut questions, mut end) = (Vec::with_capacity(rows.len()), None);
-        for row in &rows {
-            let mut reader = Reader::new(row);
-            questions.push(read_question(&mut reader)?);
-            end = Some(QuestionSeq(reader.big()?));
+        let (tenant, most) = (scope_key(scope), most.clamp(1, DUE_LIMIT_MAX));
+        let mut rows = Vec::new();
+        if let Some(after) = after {
+            let sql = if tenant.is_some() { CHANGED_OF_TENANT } else { CHANGED };
+            let changed = sqlx::query(sql).bind(signed(after.0)).bind(signed(most));
+            let changed = if let Some(tenant) = &tenant { changed.bind(tenant) } else { changed };
+            rows = self.readers.rows(DOING, changed).await?;
         }
-        let seq = match (questions.last(), end) {
-            (Some(row), _) if questions.len() == limit => row.seq,
-            (_, Some(end)) => end,
+        let questions = rows.iter().map(Row::question).collect::<Result<Vec<_>, _>>()?;
+        let seq = match (rows.last(), questions.last()) {
+            (_, Some(last)) if questions.len() == most => last.seq,
+            (Some(row), _) => QuestionSeq(row.number("last")?),
             // Nothing was found, so there is nothing to miss up to where the store was before.
-            (_, None) => self.seq_at_least(after).await?,
+            (None, _) => {
+                let rows = self.readers.rows(DOING, sqlx::query(LAST_SEQ)).await?;
+                let last = QuestionSeq(rows.first().map_or(Ok(0), |row| row.number("last"))?);
+                let after = after.unwrap_or(last);
+                // A caller that claims to have seen more than there is comes from another store.
+                if after > last { return Err(StoreError::InvalidCursor) } else { after }
+            }
         };
         Ok(QuestionChanges { questions, seq })
     }
-
-    /// Whoever claims to have seen more than there is comes from elsewhere.
-    async fn seq_at_least(&self, after: QuestionSeq) -> Result<QuestionSeq, StoreError> {
-        let rows = self.all(LAST_SEQ, Values::none(), "read changes of questions").await?;
-        let last = rows.first().map(|row| Reader::new(row).big()).transpose()?.unwrap_or_default();
-        if after.0 > last { Err(StoreError::InvalidCursor) } else { Ok(after) }
-    }
 }
 
-/// One more than the page has, to know whether there is a next one, each with the two numbers that it is sorted by.
-pub(crate) fn questions_query(filter: &QuestionFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let is_pending = filter.status == QuestionStatus::Pending;
+/// One more than the page has, to know whether there is a next one.
+pub(crate) fn list_query(filter: &QuestionFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
+    let is_pending = filter.list() == List::PendingQuestions;
     let start = if is_pending { [i64::MIN, 0] } else { [i64::MAX, i64::MAX] };
     let [first, second] = filter.list().position(filter.cursor.as_ref(), start)?;
-    let sort = if is_pending { "q.due, q.asked_no, " } else { "q.seq, q.asked_no, " };
-    let mut query = QueryBuilder::new("SELECT ");
-    query.push(sort).push(concat!(question_columns!(), " FROM questions q CROSS JOIN runs r ON r.run_no = q.run_no"));
-    // Written out, so that SQLite sees which index is good for it.
-    query.push(format_args!(" WHERE q.status = {}", status_number(filter.status)));
+    let mut query = QueryBuilder::new(concat!(
+        "SELECT ",
+        question_columns!(),
+        " FROM approvals q CROSS JOIN runs r ON r.run_no = q.run_no"
+    ));
+    // Written out, so that SQLite sees which partial index covers it.
+    query.push(format_args!(" WHERE q.status = {}", question_status_number(filter.status)));
     if !is_pending {
         query.push(" AND q.status > 0");
     }
@@ -251,29 +191,6 @@ pub(crate) fn questions_query(filter: &QuestionFilter) -> Result<QueryBuilder<Sq
     query.push(if is_pending { " AND (q.due, q.asked_no) >= (" } else { " AND (q.seq, q.asked_no) <= (" });
     query.push_bind(first).push(", ").push_bind(second).push(")");
     query.push(if is_pending { " ORDER BY q.due, q.asked_no" } else { " ORDER BY q.seq DESC, q.asked_no DESC" });
-    query.push(" LIMIT ").push_bind(signed_len(page_size(filter.limit) + 1));
+    query.push(" LIMIT ").push_bind(signed(page_size(filter.limit) + 1));
     Ok(query)
-}
-
-fn read_question(reader: &mut Reader<'_>) -> Result<QuestionRow, StoreError> {
-    let key =
-        CallKey { run: RunId::new(reader.text()?), turn: Turn(reader.small()?), index: CallIndex(reader.small()?) };
-    let (agent, tenant, tool) = (reader.text()?, reader.tenant()?, ToolName::new(reader.text()?));
-    let (kind, status) = (reader.int()?, reader.int()?);
-    let kind = QuestionKind::ALL.into_iter().find(|known| kind_number(*known) == kind);
-    let status = QuestionStatus::ALL.into_iter().find(|known| status_number(*known) == status);
-    Ok(QuestionRow {
-        key,
-        agent,
-        tenant,
-        tool,
-        kind: kind.ok_or_else(|| corrupt("a kind of question is unknown"))?,
-        status: status.ok_or_else(|| corrupt("a status is unknown"))?,
-        deadline: reader.int_or_null()?.map(Timestamp),
-        asked_at: reader.moment()?,
-        changed_at: reader.moment()?,
-        seq: QuestionSeq(reader.big()?),
-        body: unpack_one(reader.bytes()?)?,
-        note: reader.bytes()?.into(),
-    })
 }

@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use futures_util::TryStreamExt;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use holdpoint_core::Timestamp;
+use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments, AssertSqlSafe, Either, Encode, Executor, Sqlite, SqliteConnection, Type};
 
-use crate::rows::Rows;
+use crate::columns::{Row, row};
+use crate::json_rows::{JsonRows, Values};
 
 /// Statements that run one after another, up to the first that fails.
 #[derive(Default)]
@@ -18,27 +20,31 @@ pub(crate) struct Batch {
     unbound: Option<sqlx::Error>,
 }
 
-/// The place of a statement in its batch.
+/// The position of a statement in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StatementNo(usize);
 
-/// What a batch gave, statement by statement.
-pub(crate) struct Given(Vec<Vec<SqliteRow>>);
+/// A statement whose values are being bound.
+pub(crate) struct Statement<'a>(&'a mut Batch);
+
+/// The rows of a batch, statement by statement.
+pub(crate) struct Given(Vec<Vec<Row>>);
 
 impl Batch {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds a statement that counts its own values from `$1`.
-    pub(crate) fn add(&mut self, sql: &str, values: Values) -> StatementNo {
+    pub(crate) fn add(&mut self, sql: &str) -> Statement<'_> {
         push_renumbered(&mut self.sql, sql, self.values.len());
         self.sql.push_str(";\n");
-        if let Err(error) = values.add_to(&mut self.values) {
-            self.unbound.get_or_insert(error);
-        }
         self.statements += 1;
-        StatementNo(self.statements - 1)
+        Statement(self)
+    }
+
+    /// Adds a statement that reads its rows with `json_each($1)`, unless there are none.
+    pub(crate) fn add_rows(&mut self, sql: &str, rows: JsonRows) -> Option<StatementNo> {
+        (!rows.is_empty()).then(|| {
+            let Values { json, bytes } = rows.into_values();
+            self.add(sql).bind(json).bind(bytes).number()
+        })
     }
 
     /// Runs them all.
@@ -53,90 +59,37 @@ impl Batch {
         while let Some(next) = stream.try_next().await? {
             match next {
                 Either::Left(_) => given.push(std::mem::take(&mut rows)),
-                Either::Right(row) => rows.push(row),
+                Either::Right(next) => rows.push(row(next)),
             }
         }
         Ok(Given(given))
     }
 }
 
+impl Statement<'_> {
+    pub(crate) fn bind<'t, T: Encode<'t, Sqlite> + Type<Sqlite>>(self, value: T) -> Self {
+        if let Err(error) = self.0.values.add(value) {
+            self.0.unbound.get_or_insert(sqlx::Error::Encode(error));
+        }
+        self
+    }
+
+    /// Binds what a search begins with: rows, the moment, and how many.
+    pub(crate) fn bind_search(self, rows: &Values, now: Timestamp, most: i64) -> Self {
+        self.bind(rows.json.as_str()).bind(rows.bytes.as_slice()).bind(now.0).bind(most)
+    }
+
+    /// Its position, to take its rows later.
+    pub(crate) fn number(self) -> StatementNo {
+        StatementNo(self.0.statements - 1)
+    }
+}
+
 impl Given {
     /// The rows of a statement.
-    pub(crate) fn take(&mut self, statement: StatementNo) -> Vec<SqliteRow> {
+    pub(crate) fn take(&mut self, statement: StatementNo) -> Vec<Row> {
         self.0.get_mut(statement.0).map(std::mem::take).unwrap_or_default()
     }
-}
-
-/// The values of one statement.
-#[derive(Default)]
-pub(crate) struct Values(Vec<Value>);
-
-enum Value {
-    Int(i64),
-    Text(String),
-    Bytes(Vec<u8>),
-    Null,
-}
-
-impl Values {
-    pub(crate) fn none() -> Self {
-        Self::default()
-    }
-
-    /// `$1` and `$2`.
-    pub(crate) fn rows(rows: Rows) -> Self {
-        let (json, bytes) = rows.into_parts();
-        Self(vec![Value::Text(json), Value::Bytes(bytes)])
-    }
-
-    pub(crate) fn int(mut self, value: i64) -> Self {
-        self.0.push(Value::Int(value));
-        self
-    }
-
-    pub(crate) fn text(mut self, value: &str) -> Self {
-        self.0.push(Value::Text(value.to_owned()));
-        self
-    }
-
-    pub(crate) fn text_or_null(mut self, value: Option<&str>) -> Self {
-        self.0.push(value.map_or(Value::Null, |value| Value::Text(value.to_owned())));
-        self
-    }
-
-    pub(crate) fn bytes(mut self, value: &[u8]) -> Self {
-        self.0.push(Value::Bytes(value.to_vec()));
-        self
-    }
-
-    /// As the values of a statement that runs alone.
-    pub(crate) fn into_arguments(self) -> Result<SqliteArguments, sqlx::Error> {
-        let mut arguments = SqliteArguments::default();
-        self.add_to(&mut arguments)?;
-        Ok(arguments)
-    }
-
-    fn add_to(self, arguments: &mut SqliteArguments) -> Result<(), sqlx::Error> {
-        self.0.into_iter().try_for_each(|value| value.add_to(arguments))
-    }
-}
-
-impl Value {
-    fn add_to(self, arguments: &mut SqliteArguments) -> Result<(), sqlx::Error> {
-        match self {
-            Value::Int(value) => add(arguments, value),
-            Value::Text(value) => add(arguments, value),
-            Value::Bytes(value) => add(arguments, value),
-            Value::Null => add(arguments, None::<String>),
-        }
-    }
-}
-
-fn add<T: Encode<'static, Sqlite> + Type<Sqlite>>(
-    arguments: &mut SqliteArguments,
-    value: T,
-) -> Result<(), sqlx::Error> {
-    arguments.add(value).map_err(sqlx::Error::Encode)
 }
 
 /// `$1` becomes `$(1 + before)`. Our statements have no `$` anywhere else.

@@ -1,10 +1,9 @@
 //! What an error of the driver means.
 
-use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_store::{StoreError, StoreFault};
+use thiserror::Error;
 
 // The primary result codes of SQLite that say what to do. An extended code has its primary one in the low byte.
 const PERM: u32 = 3;
@@ -23,10 +22,7 @@ const IO_ERROR_SHM_SIZE: u32 = IO_ERROR | (19 << 8);
 
 /// Says why the store failed, if people can do something about it.
 pub(crate) fn store_error(doing: &'static str, error: sqlx::Error) -> StoreError {
-    match classify(&error) {
-        Some(fault) => StoreError::fault(fault, doing, error),
-        None => StoreError::failed(doing, error),
-    }
+    StoreError::caused(classify(&error), doing, error)
 }
 
 fn classify(error: &sqlx::Error) -> Option<StoreFault> {
@@ -65,13 +61,9 @@ pub(crate) fn is_locked(error: &sqlx::Error) -> bool {
     classify(error) == Some(StoreFault::Locked)
 }
 
-/// What the records of a stored row should have been.
-pub(crate) fn corrupt(cause: &'static str) -> StoreError {
-    StoreError::fault(StoreFault::Corrupt, "read what is stored", cause)
-}
-
-/// The failure of a group, for each of those who were in it.
-#[derive(Clone, Debug)]
+/// The failure of a group, for each of its callers.
+#[derive(Clone, Debug, Error)]
+#[error(transparent)]
 pub(crate) struct GroupFailure(Arc<sqlx::Error>);
 
 impl GroupFailure {
@@ -80,22 +72,7 @@ impl GroupFailure {
     }
 
     pub(crate) fn store_error(&self, doing: &'static str) -> StoreError {
-        match classify(&self.0) {
-            Some(fault) => StoreError::fault(fault, doing, self.clone()),
-            None => StoreError::failed(doing, self.clone()),
-        }
-    }
-}
-
-impl fmt::Display for GroupFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Error for GroupFailure {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
+        StoreError::caused(classify(&self.0), doing, self.clone())
     }
 }
 

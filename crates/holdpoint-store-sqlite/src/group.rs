@@ -1,217 +1,175 @@
-//! What a group of requests finds and makes of it, in memory: every request sees what those before it did.
+//! A group of writes that become one transaction: what they are about, as it is stored, and what they make of it in memory.
+//! Every write sees what those before it did.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
+mod commit;
+mod look;
+mod write;
+
 use std::sync::Arc;
 
-use holdpoint_core::{Attempt, CallKey, Revision, RunId, Status, Timestamp};
-use holdpoint_store::{Clock, Fence, GuardedTask, Link, TaskOpening};
+use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
+use holdpoint_store::{Clock, Hold, LeaseState, Link, TaskHead, TaskLease, TaskState, Topics};
+use indexmap::IndexMap;
 
-/// Values by key, in the order in which they came.
-pub(crate) struct Keyed<K, V> {
-    places: HashMap<K, usize>,
-    entries: Vec<(K, V)>,
-}
+use crate::approvals::Changes;
+use crate::json_rows::JsonRows;
 
-impl<K: Clone + Eq + Hash, V> Keyed<K, V> {
-    pub(crate) fn new() -> Self {
-        Self { places: HashMap::new(), entries: Vec::new() }
-    }
+#[cfg(test)]
+pub(crate) use look::{LAST_NUMBERS, LOOK_RUNS, LOOK_SESSIONS, LOOK_TASKS};
+#[cfg(test)]
+pub(crate) use write::STATEMENTS;
 
-    pub(crate) fn get(&self, key: &K) -> Option<&V> {
-        self.places.get(key).map(|place| &self.entries[*place].1)
-    }
+/// A session of a tenant: the tenant as it is stored, and the name.
+pub(crate) type SessionKey = (String, Arc<str>);
 
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.places.get(key).map(|place| &mut self.entries[*place].1)
-    }
-
-    /// The value of the key, put there if there is none.
-    pub(crate) fn entry(&mut self, key: &K, make: impl FnOnce() -> V) -> &mut V {
-        let place = *self.places.entry(key.clone()).or_insert(self.entries.len());
-        if place == self.entries.len() {
-            self.entries.push((key.clone(), make()));
-        }
-        &mut self.entries[place].1
-    }
-
-    /// The key and the value that came at that place.
-    pub(crate) fn at_mut(&mut self, place: usize) -> Option<&mut V> {
-        self.entries.get_mut(place).map(|(_, value)| value)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, V)> {
-        self.entries.iter()
-    }
-}
-
-/// A run that a group is about. Nothing when there is no such run.
-pub(crate) type RunSeen = Option<RunNow>;
-
-/// A run as it is by now.
-pub(crate) struct RunNow {
-    pub(crate) run_no: i64,
-    pub(crate) revision: Revision,
-    pub(crate) status: Status,
-    pub(crate) agent: Arc<str>,
-    pub(crate) tenant: Option<Arc<str>>,
-    pub(crate) owner: Option<Arc<str>>,
-    pub(crate) lease_until: Timestamp,
-    pub(crate) lease_ms: u64,
-    pub(crate) chain: Chain,
-    pub(crate) change: RunChange,
-    /// There when the group created the run.
-    pub(crate) session: Option<Arc<str>>,
-    /// What it holds while it is not over, when the group created it alone in its session.
-    pub(crate) slot: Option<String>,
-}
-
-/// The end of the audit chain of a run.
-#[derive(Clone)]
-pub(crate) struct Chain {
-    /// The tenant of the first transition, as it is stored.
-    pub(crate) tenant: Arc<str>,
-    pub(crate) revision: Revision,
-    pub(crate) rows: u64,
-    pub(crate) link: Link,
-}
-
-/// What the group did to a run.
-#[derive(Clone, Copy)]
-pub(crate) enum RunChange {
-    Nothing,
-    Renewed,
-    Moved(Moved),
-    Created { at: Timestamp, moved: Moved },
-}
-
-/// The part of a head that is not looked at again.
-#[derive(Clone, Copy)]
-pub(crate) struct Moved {
-    pub(crate) pause: Option<u32>,
-    pub(crate) deadline: Option<Timestamp>,
-    pub(crate) updated_at: Timestamp,
-}
-
-/// The task of a call.
-#[derive(Default)]
-pub(crate) struct TaskSeen {
-    /// The row that is stored, if one is.
-    pub(crate) stored: Option<i64>,
-    /// What there is by now.
-    pub(crate) now: Option<TaskNow>,
-}
-
-/// A task as it is by now.
-pub(crate) struct TaskNow {
-    pub(crate) state: TaskStage,
-    pub(crate) moment: Timestamp,
-    /// The length of the lease when it was written.
-    pub(crate) lease_ms: Option<u64>,
-    pub(crate) attempts: Attempt,
-    pub(crate) deadline: Option<Timestamp>,
-    /// There when the group opened it.
-    pub(crate) opened: Option<Opened>,
-    pub(crate) is_changed: bool,
-}
-
-pub(crate) enum TaskStage {
-    Waiting,
-    Leased(Fence),
-    /// With the number and the bytes of the result if the group delivered it.
-    Delivered(Fence, Option<(i64, Vec<u8>)>),
-}
-
-/// A new task.
-pub(crate) struct Opened {
-    pub(crate) task_no: i64,
-    pub(crate) run_no: i64,
-    pub(crate) agent: Arc<str>,
-    pub(crate) tenant: Option<Arc<str>>,
-    pub(crate) at: Timestamp,
-    pub(crate) opening: Box<TaskOpening>,
-}
-
-impl TaskNow {
-    /// What a guard looks at.
-    pub(crate) fn guarded(&self) -> GuardedTask {
-        match &self.state {
-            TaskStage::Waiting => GuardedTask::Waiting,
-            TaskStage::Leased(fence) => GuardedTask::Leased { fence: *fence, until: self.moment },
-            TaskStage::Delivered(fence, _) => GuardedTask::Delivered { fence: *fence },
-        }
-    }
-
-    /// The lease that is the current one, or the one under which the result came.
-    pub(crate) fn fence(&self) -> Option<Fence> {
-        match &self.state {
-            TaskStage::Waiting => None,
-            TaskStage::Leased(fence) | TaskStage::Delivered(fence, _) => Some(*fence),
-        }
-    }
-}
-
-/// Everything that a group is about.
+/// The state of a group.
 pub(crate) struct Group {
     pub(crate) now: Timestamp,
     /// The moment by which leases begin and lapse.
     pub(crate) lease_now: Timestamp,
-    pub(crate) runs: Keyed<RunId, RunSeen>,
-    pub(crate) tasks: Keyed<CallKey, TaskSeen>,
-    /// The sessions in which somebody is alone, of those that the group asks for.
-    pub(crate) slots: HashSet<String>,
-    /// The last run of each session that the group goes on with, by name and tenant as they are stored.
-    pub(crate) lasts: HashMap<(Arc<str>, String), Option<RunId>>,
+    /// The runs that it is about; nothing where there is no such run.
+    runs: IndexMap<RunId, Option<RunNow>>,
+    tasks: IndexMap<CallKey, TaskNow>,
+    sessions: IndexMap<SessionKey, SessionNow>,
     /// The last numbers that were given away.
-    pub(crate) last_run: i64,
-    pub(crate) last_task: i64,
+    last_run: i64,
+    last_task: i64,
     pub(crate) last_ticket: i64,
+    /// What is added and not looked at again.
+    log: JsonRows,
+    grants: JsonRows,
+    approvals: Changes,
+    /// What callers must hear after the commit.
+    pub(crate) topics: Topics,
+    pub(crate) moved: Vec<(RunId, Revision)>,
+}
+
+/// A run as the group has it by now.
+struct RunNow {
+    run_no: i64,
+    revision: Revision,
+    status: Status,
+    agent: Arc<str>,
+    tenant: Option<Arc<str>>,
+    owner: Option<Arc<str>>,
+    lease_until: Timestamp,
+    lease_ms: u64,
+    chain: Chain,
+    change: RunChange,
+}
+
+/// The end of the audit chain of a run.
+#[derive(Clone, Copy)]
+struct Chain {
+    revision: Revision,
+    rows: u64,
+    link: Link,
+}
+
+/// What the group did to a run.
+#[derive(Clone)]
+enum RunChange {
+    Nothing,
+    Renewed,
+    Moved(Moved),
+    Created { at: Timestamp, session: Option<Arc<str>>, is_alone: bool, moved: Moved },
+}
+
+/// The part of a head that is not looked at again.
+#[derive(Clone, Copy)]
+struct Moved {
+    pause: Option<u32>,
+    deadline: Option<Timestamp>,
+    updated_at: Timestamp,
+}
+
+/// The task of a call.
+#[derive(Default)]
+struct TaskNow {
+    /// The number of the row that is stored, if one is.
+    stored: Option<i64>,
+    /// The task by now, if there is one.
+    head: Option<TaskHead>,
+    /// There when the group opened it.
+    opened: Option<Opened>,
+    /// The number and the bytes of the result, when the group completed it.
+    result: Option<(i64, Vec<u8>)>,
+    is_changed: bool,
+}
+
+/// A new task.
+struct Opened {
+    task_no: i64,
+    run_no: i64,
+    body: Vec<u8>,
+}
+
+/// A session that a run is to be created in.
+#[derive(Default)]
+struct SessionNow {
+    /// Whether a run that must be alone in it is not over.
+    is_taken: bool,
+    last: Option<RunId>,
 }
 
 impl Group {
-    pub(crate) fn new(clock: &dyn Clock) -> Self {
+    fn new(clock: &dyn Clock) -> Self {
         Self {
             now: clock.now(),
             lease_now: clock.lease_moment(),
-            runs: Keyed::new(),
-            tasks: Keyed::new(),
-            slots: HashSet::new(),
-            lasts: HashMap::new(),
+            runs: IndexMap::new(),
+            tasks: IndexMap::new(),
+            sessions: IndexMap::new(),
             last_run: 0,
             last_task: 0,
             last_ticket: 0,
+            log: JsonRows::default(),
+            grants: JsonRows::default(),
+            approvals: Changes::default(),
+            topics: Topics::default(),
+            moved: Vec::new(),
         }
     }
 
-    /// Names a run that must be looked up.
-    pub(crate) fn ask_run(&mut self, run: &RunId) {
-        self.runs.entry(run, || None);
+    /// A number that no lease, result or approval had before.
+    pub(crate) fn next_ticket(&mut self) -> i64 {
+        self.last_ticket += 1;
+        self.last_ticket
     }
 
-    /// Names a call whose task must be looked up.
-    pub(crate) fn ask_task(&mut self, key: &CallKey) {
-        self.tasks.entry(key, TaskSeen::default);
+    /// Renews the lease of a run.
+    pub(crate) fn renew(&mut self, run: &RunId, hold: &Hold) -> LeaseState {
+        let Some(run) = self.runs.get_mut(run).and_then(Option::as_mut) else { return LeaseState::Lost };
+        if run.status != Status::Running || run.owner.as_deref() != Some(hold.owner.as_str()) {
+            return LeaseState::Lost;
+        }
+        run.lease_ms = hold.length_ms();
+        run.lease_until = self.lease_now.plus_ms(run.lease_ms);
+        if matches!(run.change, RunChange::Nothing) {
+            run.change = RunChange::Renewed;
+        }
+        LeaseState::Held
     }
 
-    pub(crate) fn run(&self, run: &RunId) -> Option<&RunNow> {
-        self.runs.get(run)?.as_ref()
+    /// Changes the task if this lease of it is the current one, or the one under which its result came.
+    pub(crate) fn change_leased<T>(
+        &mut self,
+        lease: &TaskLease,
+        change: impl FnOnce(&mut TaskHead, Timestamp) -> T,
+    ) -> Option<T> {
+        let (task, now) = (self.tasks.get_mut(&lease.key)?, self.lease_now);
+        let head = task.head.as_mut().filter(|head| head.state.fence() == Some(lease.fence))?;
+        // A task with a result keeps it, whatever its worker says.
+        task.is_changed |= matches!(head.state, TaskState::Leased { .. });
+        Some(change(head, now))
     }
 
-    pub(crate) fn run_mut(&mut self, run: &RunId) -> Option<&mut RunNow> {
-        self.runs.get_mut(run)?.as_mut()
-    }
-
-    pub(crate) fn task(&self, key: &CallKey) -> Option<&TaskNow> {
-        self.tasks.get(key)?.now.as_ref()
-    }
-
-    /// The task if this lease of it is the current one, or the one under which its result came.
-    pub(crate) fn leased(&mut self, key: &CallKey, fence: Fence) -> Option<&mut TaskNow> {
-        let task = self.tasks.get_mut(key)?.now.as_mut()?;
-        (task.fence() == Some(fence)).then_some(task)
+    /// Keeps the result of a task that was completed now.
+    pub(crate) fn keep_result(&mut self, key: &CallKey, result: Vec<u8>) {
+        let ticket = self.next_ticket();
+        if let Some(task) = self.tasks.get_mut(key) {
+            task.result = Some((ticket, result));
+        }
+        self.topics.runs = true;
     }
 }

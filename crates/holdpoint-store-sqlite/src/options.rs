@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdpoint_store::{Clock, StoreError, StoreFault};
+use holdpoint_store::{Clock, Migrate, StoreError, StoreFault};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 
@@ -26,16 +26,6 @@ const WAL_BYTES_KEPT: &str = "67108864";
 /// What the connection that writes keeps in memory, in KiB (SQLite counts them as negative numbers). The others keep what
 /// SQLite thinks is enough.
 const CACHE_KIB: &str = "-4096";
-
-/// What to do with a database of an older version.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Migrate {
-    /// Bring it up to date; make it if it is not there.
-    #[default]
-    Auto,
-    /// Leave it as it is and fail.
-    Refuse,
-}
 
 /// How a store is opened. The default is right for nearly everybody.
 #[derive(Clone)]

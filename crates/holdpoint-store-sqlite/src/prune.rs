@@ -1,63 +1,59 @@
 //! Removes runs that are over.
 
-use holdpoint_core::Timestamp;
-use holdpoint_store::{PRUNE_LIMIT_MAX, PruneRequest};
+use std::sync::Arc;
 
-use crate::batch::{Batch, StatementNo, Values};
-use crate::columns::signed_len;
+use holdpoint_core::RunId;
+use holdpoint_store::rows::{signed, tenant_key};
+use holdpoint_store::{Notifier, PRUNE_LIMIT_MAX, PruneRequest};
 
-/// `$1` the moment, `$2` how many, `$4` the tenant.
+use crate::batch::{Batch, Statement};
+use crate::group::Group;
+use crate::request::Read;
+use crate::run_log::run_ids;
+
+/// `$1` the moment, `$2` how many, `$3` the tenant if only its runs are pruned, `$4` now.
 macro_rules! over {
-    ($tenant:literal) => {
-        concat!(
-            "(SELECT run_no FROM runs INDEXED BY runs_over WHERE status >= 3 AND updated_at < $1",
-            $tenant,
-            " ORDER BY updated_at, run_no LIMIT $2)"
-        )
+    () => {
+        "(SELECT run_no FROM runs INDEXED BY runs_over WHERE status >= 3 AND updated_at < $1 \
+         AND ($3 IS NULL OR tenant = $3) ORDER BY updated_at, run_no LIMIT $2)"
     };
 }
 
-/// The statements of a prune, in order. The second gives the runs.
-pub(crate) type PruneSql = [&'static str; 6];
+/// Gives the runs.
+pub(crate) const PRUNED: &str =
+    concat!("SELECT run_id FROM runs WHERE run_no IN ", over!(), " ORDER BY updated_at, run_no");
+/// In this order: the runs go last.
+pub(crate) const PRUNE: [&str; 5] = [
+    concat!("DELETE FROM log WHERE run_no IN ", over!()),
+    concat!("DELETE FROM tasks WHERE run_no IN ", over!()),
+    concat!("DELETE FROM approvals WHERE run_no IN ", over!()),
+    concat!(
+        "INSERT INTO tombstones (tenant, run_id, revision, link, seal, at) \
+         SELECT tenant, run_id, audit_revision, audit_link, seal_no, $4 FROM runs WHERE run_no IN ",
+        over!(),
+        " ON CONFLICT (tenant, run_id, link) DO UPDATE SET seal = max(seal, excluded.seal), at = excluded.at"
+    ),
+    concat!("DELETE FROM runs WHERE run_no IN ", over!()),
+];
 
-macro_rules! prune_sql {
-    ($over:expr) => {
-        [
-            concat!("DELETE FROM log WHERE run_no IN ", $over),
-            concat!("SELECT run_id FROM runs WHERE run_no IN ", $over, " ORDER BY updated_at, run_no"),
-            concat!("DELETE FROM tasks WHERE run_no IN ", $over),
-            concat!("DELETE FROM questions WHERE run_no IN ", $over),
-            concat!(
-                "INSERT INTO tombstones (tenant, run_id, revision, link, seal, at) \
-                 SELECT audit_tenant, run_id, audit_revision, audit_link, seal_no, $3 FROM runs WHERE run_no IN ",
-                $over,
-                " ON CONFLICT (tenant, run_id, link) DO UPDATE SET seal = max(seal, excluded.seal), at = excluded.at"
-            ),
-            concat!("DELETE FROM runs WHERE run_no IN ", $over),
-        ]
+pub(crate) fn prune(
+    group: &mut Group,
+    batch: &mut Batch,
+    request: &PruneRequest,
+    notifier: Arc<Notifier<RunId>>,
+) -> Read<Vec<RunId>> {
+    let bind = |statement: Statement<'_>| {
+        let tenant = request.tenant.as_deref().map(|tenant| tenant_key(Some(tenant)));
+        let limit = signed(request.limit.min(PRUNE_LIMIT_MAX));
+        statement.bind(request.before.0).bind(limit).bind(tenant).bind(group.now.0).number()
     };
-}
-
-pub(crate) const OF_ANY_TENANT: PruneSql = prune_sql!(over!(""));
-pub(crate) const OF_ONE_TENANT: PruneSql = prune_sql!(over!(" AND tenant = $4"));
-
-/// Adds the statements of a prune.
-pub(crate) fn prune(batch: &mut Batch, request: &PruneRequest, now: Timestamp) -> StatementNo {
-    let values = || {
-        let limit = signed_len(request.limit.min(PRUNE_LIMIT_MAX));
-        let values = Values::none().int(request.before.0).int(limit).int(now.0);
-        match &request.tenant {
-            Some(tenant) => values.text(tenant),
-            None => values,
-        }
-    };
-    let [log, names, tasks, questions, stones, runs] =
-        if request.tenant.is_some() { OF_ONE_TENANT } else { OF_ANY_TENANT };
-    batch.add(log, values());
-    let names = batch.add(names, values());
-    batch.add(tasks, values());
-    batch.add(questions, values());
-    batch.add(stones, values());
-    batch.add(runs, values());
-    names
+    let pruned = bind(batch.add(PRUNED));
+    for sql in PRUNE {
+        bind(batch.add(sql));
+    }
+    Box::new(move |given| {
+        let runs = run_ids(&given.take(pruned))?;
+        runs.iter().for_each(|run| notifier.pruned(run));
+        Ok(runs)
+    })
 }

@@ -4,18 +4,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use holdpoint_core::Timestamp;
-use holdpoint_store::{StoreError, StoreFault};
+use holdpoint_store::{Migrate, StoreError, StoreFault, check_schema};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, SqliteConnection};
 use tokio::time::Instant;
 
 use crate::fault::{is_locked, store_error};
-use crate::options::{Migrate, Options, check_place};
+use crate::options::{Options, check_place};
 
 /// One step each, in order. The first makes version 1.
 const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_first.sql")];
 /// The version that this program reads and writes.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
-/// How long to wait before asking again for a file that somebody else is just making.
+/// How long to wait before asking again for a file that another process is just making.
 const LOCKED_RETRY: Duration = Duration::from_millis(10);
 
 /// Opens the connection that writes, with the schema as this program knows it.
@@ -43,45 +43,30 @@ fn read_only_place(path: &Path, error: StoreError) -> StoreError {
 }
 
 async fn prepare(connection: &mut SqliteConnection, options: &Options, now: Timestamp) -> Result<(), StoreError> {
-    let found = version(connection).await.map_err(|error| store_error("open", error))?;
-    check(found, options.migrate)?;
+    let found = version(connection).await?;
+    check_schema(found, SCHEMA_VERSION, options.migrate)?;
     use_wal(connection, options).await.map_err(|error| store_error("open", error))?;
-    if found != Some(SCHEMA_VERSION) {
+    if found != SCHEMA_VERSION {
         migrate(connection, now).await?;
     }
     Ok(())
 }
 
-/// The version of the database: nothing when the file is empty.
-async fn version(connection: &mut SqliteConnection) -> Result<Option<u32>, sqlx::Error> {
+/// The version of the database: 0 when the file is empty.
+async fn version(connection: &mut SqliteConnection) -> Result<u32, StoreError> {
     const OURS: &str = "SELECT count(*), ifnull(sum(name = 'holdpoint_schema'), 0) FROM sqlite_schema";
-    let (tables, ours): (i64, i64) = sqlx::query_as(OURS).fetch_one(&mut *connection).await?;
+    const VERSION: &str = "SELECT ifnull(max(version), 0) FROM holdpoint_schema";
+    let failed = |error| store_error("open", error);
+    let (tables, ours): (i64, i64) = sqlx::query_as(OURS).fetch_one(&mut *connection).await.map_err(failed)?;
     if tables == 0 {
-        return Ok(None);
+        return Ok(0);
     }
     if ours == 0 {
-        return Ok(Some(FOREIGN));
+        let cause = "the file is a database of another program";
+        return Err(StoreError::fault(StoreFault::InvalidUrl, "open", cause));
     }
-    let found: i64 =
-        sqlx::query_scalar("SELECT ifnull(max(version), 0) FROM holdpoint_schema").fetch_one(connection).await?;
-    Ok(Some(u32::try_from(found).unwrap_or(u32::MAX - 1)))
-}
-
-/// Stands for a database that another program made.
-const FOREIGN: u32 = u32::MAX;
-
-fn check(found: Option<u32>, migrate: Migrate) -> Result<(), StoreError> {
-    let fault = match (found, migrate) {
-        (Some(FOREIGN), _) => {
-            let cause = "the file is a database of another program";
-            return Err(StoreError::fault(StoreFault::InvalidUrl, "open", cause));
-        }
-        (Some(found), _) if found > SCHEMA_VERSION => StoreFault::SchemaNewer { found, known: SCHEMA_VERSION },
-        (Some(SCHEMA_VERSION), _) | (_, Migrate::Auto) => return Ok(()),
-        (found, Migrate::Refuse) => StoreFault::SchemaOlder { found: found.unwrap_or(0), known: SCHEMA_VERSION },
-    };
-    let cause = "the schema is not of this version";
-    Err(StoreError::fault(fault, "open", cause))
+    let found: i64 = sqlx::query_scalar(VERSION).fetch_one(connection).await.map_err(failed)?;
+    Ok(u32::try_from(found).unwrap_or(u32::MAX))
 }
 
 /// Readers and the writer do not wait for each other. SQLite does not wait by itself when two programs ask for this at the
@@ -101,17 +86,16 @@ async fn use_wal(connection: &mut SqliteConnection, options: &Options) -> Result
     }
 }
 
-/// Whoever has the lock looks again: somebody else may have been first.
+/// Looks again once it has the lock: another process may have been first.
 async fn migrate(connection: &mut SqliteConnection, now: Timestamp) -> Result<(), StoreError> {
     let failed = |error| store_error("bring the schema up to date", error);
     connection.execute("BEGIN IMMEDIATE").await.map_err(failed)?;
-    let done = match version(connection).await {
-        Ok(found) => match check(found, Migrate::Auto) {
-            Ok(()) => apply(connection, found.unwrap_or(0), now).await.map_err(failed),
-            Err(error) => Err(error),
-        },
-        Err(error) => Err(failed(error)),
+    let done = async {
+        let found = version(connection).await?;
+        check_schema(found, SCHEMA_VERSION, Migrate::Auto)?;
+        apply(connection, found, now).await.map_err(failed)
     };
+    let done = done.await;
     if done.is_err() {
         // A connection that is dropped undoes it as well.
         _ = connection.execute("ROLLBACK").await;

@@ -1,31 +1,33 @@
 //! What workers do with tasks.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use holdpoint_core::{Attempt, Timestamp};
+use async_trait::async_trait;
+use holdpoint_core::{CallKey, Fence, RunId};
+use holdpoint_store::rows::{signed, stage_number, tenant_key};
 use holdpoint_store::{
-    Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, Release, StoreError,
-    TaskCompletion, TaskLease, TaskState,
+    Agents, DeliveredTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, List,
+    Page, Release, Scope, StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, packed, page_size,
+    task_columns,
 };
+use sqlx::{QueryBuilder, Sqlite};
 
-use sqlx::sqlite::SqliteRow;
-
-use crate::batch::{Batch, StatementNo, Values};
-use crate::columns::{Reader, signed, signed_len, task_columns, unpack_one};
-use crate::group::{Group, TaskStage};
-use crate::rows::Rows;
-use crate::run_log::{Readers, exists};
+use crate::batch::Statement;
+use crate::columns::Row;
+use crate::json_rows::{JsonRows, Values};
+use crate::request::About;
+use crate::run_log::{agent_rows, limit, run_ids, scope_key};
+use crate::{Readers, SqliteStore};
 
 /// The tasks of a tool that wait: `$1` and `$2` agents with tools, `$3` the moment. A lease of a task past its deadline
-/// would be over before it began.
+/// would lapse before it began.
 macro_rules! waiting {
     ($index:literal) => {
         concat!(
             "FROM tasks w INDEXED BY ",
             $index,
             " WHERE w.state = 0 AND w.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) \
-             AND w.tool = CAST(substr($2, j.value->>2, j.value->>3) AS TEXT) AND w.moment <= $3 \
+             AND w.tool = CAST(substr($2, j.value->>2, j.value->>3) AS TEXT) AND w.ready_at <= $3 \
              AND (w.deadline IS NULL OR w.deadline > $3)"
         )
     };
@@ -33,7 +35,7 @@ macro_rules! waiting {
         waiting!("tasks_waiting")
     };
     (of $tenant:literal) => {
-        concat!(waiting!("tasks_waiting_of_tenant"), " AND w.tenant = ", $tenant)
+        concat!(waiting!("tasks_waiting_of_tenant"), " AND w.tenant > '' AND w.tenant = ", $tenant)
     };
 }
 
@@ -46,7 +48,7 @@ macro_rules! first_waiting {
             " FROM json_each($1) j CROSS JOIN tasks t CROSS JOIN runs r ON r.run_no = t.run_no \
              WHERE t.task_no IN (SELECT w.task_no ",
             $waiting,
-            " ORDER BY w.moment, w.task_no LIMIT $4) ORDER BY t.moment, t.task_no LIMIT $4"
+            " ORDER BY w.ready_at, w.task_no LIMIT $4) ORDER BY t.ready_at, t.task_no LIMIT $4"
         )
     };
 }
@@ -55,7 +57,7 @@ macro_rules! take {
     ($waiting:expr) => {
         concat!(
             "UPDATE tasks SET state = 1, worker = $5, fence = $6, since = $3, attempts = attempts + 1, \
-             moment = min($7, ifnull(deadline, $7)), lease_ms = $8 WHERE task_no IN (",
+             ready_at = min($7, ifnull(deadline, $7)), lease_ms = $8 WHERE task_no IN (",
             first_waiting!("t.task_no", $waiting),
             ")"
         )
@@ -64,7 +66,7 @@ macro_rules! take {
 
 macro_rules! any {
     ($waiting:expr) => {
-        concat!("SELECT EXISTS (SELECT 1 FROM json_each($1) j WHERE EXISTS (SELECT 1 ", $waiting, "))")
+        concat!("SELECT EXISTS (SELECT 1 FROM json_each($1) j WHERE EXISTS (SELECT 1 ", $waiting, ")) AS found")
     };
 }
 
@@ -86,145 +88,166 @@ pub(crate) const OF_ONE_TENANT: LeaseSql = LeaseSql {
     first: first_waiting!(concat!(task_columns!(), ", t.body"), waiting!(of "$5")),
     take: take!(waiting!(of "$9")),
 };
-/// A number that nobody got may be given to the next.
+/// A number that no task got may be given to the next lease.
 pub(crate) const KEEP_TICKET_IF_USED: &str = "UPDATE tickets SET last = $1 WHERE only = 1 AND changes() > 0";
-pub(crate) const KEEP_TICKET: &str = "UPDATE tickets SET last = $1 WHERE only = 1";
+pub(crate) const LAPSED: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    " FROM json_each($1) j CROSS JOIN tasks t CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.task_no IN (\
+     SELECT l.task_no FROM tasks l INDEXED BY tasks_leased WHERE l.state = 1 \
+     AND l.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) AND l.ready_at <= $3 \
+     ORDER BY l.ready_at, l.task_no LIMIT $4) ORDER BY t.ready_at, t.task_no LIMIT $4"
+);
+pub(crate) const COLLECTABLE: &str = "SELECT DISTINCT r.run_id FROM json_each($1) j \
+     CROSS JOIN tasks t INDEXED BY tasks_delivered CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.state = 2 \
+     AND t.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) AND r.status IN (1, 2) LIMIT $3";
+pub(crate) const COMPLETED: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    ", t.result FROM runs r JOIN tasks t ON t.run_no = r.run_no \
+     WHERE r.run_id = $1 AND t.state = 2 ORDER BY t.delivery"
+);
+pub(crate) const TASK: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    " FROM runs r JOIN tasks t ON t.run_no = r.run_no WHERE r.run_id = $1 AND t.turn = $2 AND t.call_index = $3 \
+     AND ($4 IS NULL OR t.tenant = $4)"
+);
 
-/// What is known of a lease beside the rows of its tasks.
-pub(crate) struct Leasing {
-    worker: Arc<str>,
-    fence: Fence,
-    now: Timestamp,
-    until: Timestamp,
-    lease_ms: u64,
-}
-
-fn lease_sql(request: &LeaseRequest) -> LeaseSql {
-    if request.tenant.is_some() { OF_ONE_TENANT } else { OF_ANY_TENANT }
-}
-
-fn with_tenant(values: Values, request: &LeaseRequest) -> Values {
-    match &request.tenant {
-        Some(tenant) => values.text(tenant),
-        None => values,
-    }
-}
-
-fn tool_rows(request: &LeaseRequest) -> Rows {
-    let mut rows = Rows::new();
-    let mut seen = HashSet::new();
+fn tool_rows(request: &LeaseRequest) -> Values {
+    let (mut rows, mut seen) = (JsonRows::default(), HashSet::new());
     for (agent, tool) in request.tools.iter().take(LEASE_TOOLS_MAX) {
         if seen.insert((agent, tool)) {
             rows.row().text(agent).text(tool.as_str()).end();
         }
     }
-    rows
+    rows.into_values()
 }
 
-/// Whether somebody who leases would get something. Idle workers ask often and get nothing: they need not wait for the
-/// writer.
-pub(crate) async fn any_waiting(readers: &Readers, request: &LeaseRequest, now: Timestamp) -> Result<bool, StoreError> {
-    let values = with_tenant(Values::rows(tool_rows(request)).int(now.0), request);
-    exists(readers, lease_sql(request).any, values).await
-}
-
-/// Adds the statements of a lease. The first gives the tasks as they were before. All tasks of one lease share a fence:
-/// it is higher than any that one of them had.
-pub(crate) fn lease(batch: &mut Batch, group: &mut Group, request: &LeaseRequest) -> (StatementNo, Leasing) {
-    let now = group.now;
-    let sql = lease_sql(request);
-    let values = || {
-        let limit = signed_len(request.limit.min(LEASE_LIMIT_MAX));
-        Values::rows(tool_rows(request)).int(now.0).int(limit)
-    };
-    group.last_ticket += 1;
-    let lease_ms = request.lease_ms.min(LEASE_MS_MAX);
-    let until = group.lease_now.plus_ms(lease_ms);
-    let tasks = batch.add(sql.first, with_tenant(values(), request));
-    let taken = values().text(&request.worker).int(group.last_ticket).int(until.0).int(signed(lease_ms));
-    batch.add(sql.take, with_tenant(taken, request));
-    batch.add(KEEP_TICKET_IF_USED, Values::none().int(group.last_ticket));
-    let fence = Fence(group.last_ticket.unsigned_abs());
-    (tasks, Leasing { worker: Arc::clone(&request.worker), fence, now, until, lease_ms })
-}
-
-impl Leasing {
-    /// The tasks as the lease left them.
-    pub(crate) fn read(&self, rows: &[SqliteRow]) -> Result<Vec<LeasedTask>, StoreError> {
-        rows.iter().map(|row| self.read_one(row)).collect()
-    }
-
-    fn read_one(&self, row: &SqliteRow) -> Result<LeasedTask, StoreError> {
-        let mut reader = Reader::new(row);
-        let mut task = reader.task()?;
-        let body = unpack_one(reader.bytes()?)?;
-        task.attempts = task.attempts.next();
-        task.state = TaskState::Leased {
-            worker: Arc::clone(&self.worker),
-            fence: self.fence,
-            since: self.now,
-            until: until(self.until, task.deadline),
-            lease_ms: self.lease_ms,
-        };
-        let lease = TaskLease { key: task.key.clone(), fence: self.fence };
-        Ok(LeasedTask { lease, task, body })
-    }
-}
-
-/// No lease lasts beyond the deadline.
-fn until(end: Timestamp, deadline: Option<Timestamp>) -> Timestamp {
-    deadline.map_or(end, |deadline| end.min(deadline))
-}
-
-/// A lease under which the result came needs no more time and is not lost either.
-pub(crate) fn heartbeat(group: &mut Group, lease: &TaskLease, lease_ms: u64) -> LeaseState {
-    let end = group.lease_now.plus_ms(lease_ms.min(LEASE_MS_MAX));
-    let Some(task) = group.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
-    match task.state {
-        TaskStage::Leased(_) => {
-            task.moment = until(end, task.deadline);
-            task.lease_ms = Some(lease_ms.min(LEASE_MS_MAX));
-            task.is_changed = true;
+#[async_trait]
+impl TaskQueue for SqliteStore {
+    /// All tasks of one lease share a fence: it is higher than any that one of them had.
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        let tenant = request.tenant.as_deref().map(|tenant| tenant_key(Some(tenant)));
+        let sql = if tenant.is_some() { OF_ONE_TENANT } else { OF_ANY_TENANT };
+        let tools = tool_rows(request);
+        let any = Readers::search(sql.any, tools.clone()).bind(self.clock.lease_moment().0);
+        let any = if let Some(tenant) = tenant.clone() { any.bind(tenant) } else { any };
+        // Idle workers ask often and get nothing: they need not wait for the writer.
+        if !self.readers.exists(any).await? {
+            return Ok(Vec::new());
         }
-        TaskStage::Waiting | TaskStage::Delivered(..) => {}
+        let LeaseRequest { worker, limit, lease_ms, .. } = request.clone();
+        self.execute(0, move |group, batch| {
+            let (ticket, now) = (group.next_ticket(), group.lease_now);
+            let fence = Fence(ticket.unsigned_abs());
+            let most = signed(limit.min(LEASE_LIMIT_MAX));
+            let bind_tenant = |statement: Statement<'_>| match &tenant {
+                Some(tenant) => statement.bind(tenant.as_str()).number(),
+                None => statement.number(),
+            };
+            // The tasks as they were before.
+            let tasks = bind_tenant(batch.add(sql.first).bind_search(&tools, now, most));
+            let length_ms = lease_ms.min(LEASE_MS_MAX);
+            let take = batch.add(sql.take).bind_search(&tools, now, most).bind(&*worker).bind(ticket);
+            bind_tenant(take.bind(now.plus_ms(length_ms).0).bind(signed(length_ms)));
+            batch.add(KEEP_TICKET_IF_USED).bind(ticket);
+            let leased = move |row: &Row| {
+                let (mut task, body) = (row.task()?, row.packed("body")?);
+                task.lease_to(&worker, fence, lease_ms, now);
+                Ok(LeasedTask { lease: TaskLease { key: task.key.clone(), fence }, task, body })
+            };
+            Box::new(move |given| given.take(tasks).iter().map(leased).collect())
+        })
+        .await
     }
-    LeaseState::Held
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        if leases.is_empty() {
+            return Ok(Vec::new());
+        }
+        let leases = leases.to_vec();
+        let about = About { tasks: leases.iter().map(|lease| lease.key.clone()).collect(), ..About::default() };
+        self.decide("write", about, move |group| {
+            let renew = |lease| match group.change_leased(lease, |task, now| task.renew(lease_ms, now)) {
+                Some(()) => LeaseState::Held,
+                None => LeaseState::Lost,
+            };
+            Ok(leases.iter().map(renew).collect())
+        })
+        .await
+    }
+
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let (lease, result) = (lease.clone(), packed::pack_one(result));
+        let about = About { tasks: vec![lease.key.clone()], bytes: result.len(), ..About::default() };
+        self.decide("write", about, move |group| {
+            let completion = group.change_leased(&lease, |task, _| task.complete());
+            if completion == Some(TaskCompletion::Stored) {
+                group.keep_result(&lease.key, result);
+            }
+            Ok(completion.unwrap_or(TaskCompletion::LeaseLost))
+        })
+        .await
+    }
+
+    async fn completed(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        let rows = self.readers.rows("read the results of tasks", sqlx::query(COMPLETED).bind(run.as_str())).await?;
+        rows.iter().map(|row| Ok(DeliveredTask { task: row.task()?, result: row.packed("result")? })).collect()
+    }
+
+    async fn collectable(&self, agents: &Agents, most: usize) -> Result<Vec<RunId>, StoreError> {
+        let find = Readers::search(COLLECTABLE, agent_rows(agents)).bind(limit(most));
+        run_ids(&self.readers.rows("find runs with results", find).await?)
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        let lease = lease.clone();
+        let about = About { tasks: vec![lease.key.clone()], ..About::default() };
+        self.decide("write", about, move |group| {
+            let state = group.change_leased(&lease, |task, now| task.release(how, now));
+            group.topics.tasks |= state == Some(LeaseState::Held);
+            Ok(state.unwrap_or(LeaseState::Lost))
+        })
+        .await
+    }
+
+    async fn lapsed(&self, agents: &Agents, most: usize) -> Result<Vec<TaskHead>, StoreError> {
+        let find = Readers::search(LAPSED, agent_rows(agents)).bind(self.clock.lease_moment().0).bind(limit(most));
+        self.readers.rows("find leases that lapsed", find).await?.iter().map(Row::task).collect()
+    }
+
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        let find = sqlx::query(TASK).bind(key.run.as_str()).bind(key.turn.0).bind(key.index.0);
+        let rows = self.readers.rows("read the task", find.bind(scope_key(scope))).await?;
+        rows.first().map(Row::task).transpose()
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
+        let rows = self.readers.list("list tasks", list_query(filter)?).await?;
+        let read = |row: &Row| Ok(([row.int("task_no")?], row.task()?));
+        Page::collect(List::Tasks, page_size(filter.limit), rows.iter().map(read))
+    }
 }
 
-/// Delivering again under the same lease is what somebody does who did not hear the answer: the first result stays.
-pub(crate) fn deliver(group: &mut Group, lease: &TaskLease, result: Vec<u8>) -> TaskCompletion {
-    let (now, ticket) = (group.now, group.last_ticket + 1);
-    let Some(task) = group.leased(&lease.key, lease.fence) else { return TaskCompletion::LeaseLost };
-    match task.state {
-        TaskStage::Leased(fence) => {
-            task.state = TaskStage::Delivered(fence, Some((ticket, result)));
-            task.moment = now;
-            task.is_changed = true;
-            group.last_ticket = ticket;
-            TaskCompletion::Stored
-        }
-        TaskStage::Waiting | TaskStage::Delivered(..) => TaskCompletion::Present,
+/// One more than the page has, to know whether there is a next one.
+pub(crate) fn list_query(filter: &TaskFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
+    let [from] = List::Tasks.position(filter.cursor.as_ref(), [0])?;
+    let mut query = QueryBuilder::new(concat!(
+        "SELECT ",
+        task_columns!(),
+        " FROM tasks t CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.task_no >= "
+    ));
+    query.push_bind(from);
+    if let Some(tenant) = &filter.tenant {
+        query.push(" AND t.tenant = ").push_bind(tenant_key(Some(tenant)));
     }
-}
-
-/// A result that is there stays there.
-pub(crate) fn release(group: &mut Group, lease: &TaskLease, how: Release) -> LeaseState {
-    let (now, lapsed) = (group.now, group.lease_now);
-    let Some(task) = group.leased(&lease.key, lease.fence) else { return LeaseState::Lost };
-    match task.state {
-        TaskStage::Leased(_) => {}
-        TaskStage::Waiting | TaskStage::Delivered(..) => return LeaseState::Lost,
+    if let Some(tool) = &filter.tool {
+        query.push(" AND t.tool = ").push_bind(tool.as_str().to_owned());
     }
-    task.moment = match how {
-        Release::Unstarted => {
-            task.attempts = Attempt(task.attempts.0.saturating_sub(1));
-            now
-        }
-        Release::Retry { delay_ms } => now.plus_ms(delay_ms),
-        Release::Lapsed { .. } if task.moment > lapsed => return LeaseState::Lost,
-        Release::Lapsed { delay_ms } => now.plus_ms(delay_ms),
-    };
-    task.state = TaskStage::Waiting;
-    task.is_changed = true;
-    LeaseState::Held
+    if let Some(stage) = filter.stage {
+        query.push(format_args!(" AND t.state = {}", stage_number(stage)));
+    }
+    query.push(" ORDER BY t.task_no LIMIT ").push_bind(signed(page_size(filter.limit) + 1));
+    Ok(query)
 }

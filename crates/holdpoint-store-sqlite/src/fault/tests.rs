@@ -1,3 +1,5 @@
+use std::error::Error as _;
+
 use super::*;
 
 #[test]

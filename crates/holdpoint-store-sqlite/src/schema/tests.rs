@@ -5,7 +5,7 @@ use holdpoint_store::{Cursor, GrantFilter, QuestionFilter, QuestionStatus, RunFi
 use sqlx::{AssertSqlSafe, Executor, Row, SqliteConnection};
 
 use crate::{
-    Options, approvals, audit_log, commit, grants, look, prune, run_leases, run_log, server_state, sessions, task_queue,
+    Options, approvals, audit_log, grants, group, prune, run_leases, run_log, server_state, sessions, task_queue, wait,
 };
 
 async fn database(folder: &Path) -> SqliteConnection {
@@ -25,54 +25,26 @@ fn is_scan(step: &str) -> bool {
 }
 
 fn statements() -> Vec<&'static str> {
-    let mut all = vec![look::LAST_NUMBERS, look::LOOK_RUNS, look::LOOK_TASKS];
-    all.extend([commit::CREATE_RUNS, commit::MOVE_RUNS, commit::RENEW_RUNS, commit::APPEND]);
-    all.extend([commit::OPEN_TASKS, commit::CHANGE_TASKS, commit::CLOSE_TASKS]);
-    all.extend([
-        run_leases::CLAIMABLE,
-        run_leases::ANY_CLAIMABLE,
-        run_leases::CLAIM,
-        run_leases::OVERLONG_RUNS,
-        run_leases::OVERLONG_TASKS,
-    ]);
+    let mut all = vec![group::LAST_NUMBERS, group::LOOK_RUNS, group::LOOK_TASKS, group::LOOK_SESSIONS];
+    all.extend(group::STATEMENTS);
+    all.extend([run_leases::CLAIMABLE, run_leases::ANY_CLAIMABLE, run_leases::CLAIM, run_leases::OVERLONG]);
     all.extend([run_leases::END_RUN_LEASE, run_leases::END_TASK_LEASE]);
     for sql in [task_queue::OF_ANY_TENANT, task_queue::OF_ONE_TENANT] {
         all.extend([sql.any, sql.first, sql.take]);
     }
-    all.extend([task_queue::KEEP_TICKET, task_queue::KEEP_TICKET_IF_USED]);
-    all.extend(prune::OF_ANY_TENANT.into_iter().chain(prune::OF_ONE_TENANT));
-    all.extend([
-        run_log::HEAD,
-        run_log::REVISION,
-        run_log::REVISIONS,
-        run_log::LOAD,
-        run_log::AUDIT,
-        run_log::DUE,
-        run_log::LAPSED,
-        run_log::ARRIVALS,
-    ]);
-    all.extend([run_log::DELIVERED, run_log::TASK]);
-    all.extend([
-        audit_log::ANY_TO_SEAL,
-        audit_log::TO_SEAL,
-        audit_log::LAST_SEAL,
-        audit_log::ADD_SEAL,
-        audit_log::SEAL_RUNS,
-        audit_log::SEALS,
-    ]);
-    all.extend([audit_log::HEADS, audit_log::AUDIT_AFTER, audit_log::AUDIT_OF_TENANT, audit_log::AUDIT_OF_RUN]);
+    all.extend([task_queue::KEEP_TICKET_IF_USED, task_queue::LAPSED, task_queue::COLLECTABLE]);
+    all.extend([task_queue::COMPLETED, task_queue::TASK]);
+    all.extend(prune::PRUNE.into_iter().chain([prune::PRUNED]));
+    all.extend([run_log::HEAD, run_log::REVISION, run_log::LOAD, run_log::DUE, wait::REVISIONS]);
+    all.extend([audit_log::ANY_TO_SEAL, audit_log::TO_SEAL, audit_log::LAST_SEAL, audit_log::ADD_SEAL]);
+    all.extend([audit_log::SEAL_RUNS, audit_log::SEALS, audit_log::HEADS, audit_log::AUDIT]);
+    all.extend([audit_log::AUDIT_AFTER, audit_log::AUDIT_OF_TENANT, audit_log::AUDIT_OF_RUN]);
     all.extend([audit_log::AUDITED_RUNS, audit_log::TRACES, audit_log::TOMBSTONES]);
     all.extend([grants::OPEN_GRANTS, grants::REVOKE, grants::MATCHING, grants::GRANT]);
-    all.extend([approvals::OPEN_QUESTIONS, approvals::CLOSE_QUESTIONS, approvals::QUESTION, approvals::LAST_SEQ]);
-    all.extend([approvals::CHANGED, approvals::CHANGED_OF_TENANT, sessions::LOOK_SLOTS]);
-    all.extend([
-        server_state::RESERVE,
-        server_state::RESERVED,
-        server_state::KEEP,
-        server_state::DROP,
-        server_state::SEEN,
-        server_state::WORKERS,
-    ]);
+    all.extend([approvals::OPEN, approvals::CLOSE, approvals::QUESTION, approvals::LAST_SEQ]);
+    all.extend([approvals::CHANGED, approvals::CHANGED_OF_TENANT]);
+    all.extend([server_state::RESERVE, server_state::RESERVED, server_state::KEEP, server_state::DROP]);
+    all.extend([server_state::SEEN, server_state::WORKERS]);
     all.extend([server_state::SWEEP_RESPONSES, server_state::SWEEP_WORKERS]);
     all.extend([server_state::FIRST_SETTING, server_state::CHANGE_SETTING]);
     all
@@ -101,19 +73,19 @@ async fn no_statement_goes_through_a_whole_table() {
     }
     for tool in [None, Some(ToolName::new("refund"))] {
         let filter = GrantFilter { tool, tenant: Some("acme".into()), ..GrantFilter::default() };
-        all.push(grants::grants_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(grants::list_query(&filter).unwrap().sql().as_str().to_owned());
     }
     for tool in [None, Some(ToolName::new("refund"))] {
         let filter = TaskFilter { tool, tenant: Some("acme".into()), ..TaskFilter::default() };
-        all.push(run_log::tasks_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(task_queue::list_query(&filter).unwrap().sql().as_str().to_owned());
     }
     for tenant in [None, Some("acme".into())] {
         let cursor = Some(Cursor::new("s9"));
         let filter = SessionFilter { tenant: tenant.clone(), cursor, limit: None };
-        all.push(sessions::sessions_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(sessions::list_query(&filter).unwrap().sql().as_str().to_owned());
         for status in QuestionStatus::ALL {
             let filter = QuestionFilter { status, tenant: tenant.clone(), ..QuestionFilter::default() };
-            all.push(approvals::questions_query(&filter).unwrap().sql().as_str().to_owned());
+            all.push(approvals::list_query(&filter).unwrap().sql().as_str().to_owned());
         }
     }
     for sql in all {
@@ -132,29 +104,29 @@ async fn what_is_asked_often_has_its_index() {
     let cases = [
         (run_leases::CLAIMABLE, "runs_to_claim (agent=? AND lease_until<?)"),
         (run_leases::ANY_CLAIMABLE, "runs_to_claim (agent=? AND lease_until<?)"),
-        (task_queue::OF_ANY_TENANT.first, "tasks_waiting (agent=? AND tool=? AND moment<?)"),
-        (task_queue::OF_ANY_TENANT.any, "tasks_waiting (agent=? AND tool=? AND moment<?)"),
-        (task_queue::OF_ONE_TENANT.first, "tasks_waiting_of_tenant (tenant=? AND agent=? AND tool=? AND moment<?)"),
+        (task_queue::OF_ANY_TENANT.first, "tasks_waiting (agent=? AND tool=? AND ready_at<?)"),
+        (task_queue::OF_ANY_TENANT.any, "tasks_waiting (agent=? AND tool=? AND ready_at<?)"),
+        (task_queue::OF_ONE_TENANT.first, "tasks_waiting_of_tenant (tenant=? AND agent=? AND tool=? AND ready_at<?)"),
         (run_log::DUE, "runs_due (agent=? AND deadline<?)"),
-        (run_log::LAPSED, "tasks_leased (agent=? AND moment<?)"),
-        (run_log::ARRIVALS, "tasks_delivered (agent=?)"),
+        (task_queue::LAPSED, "tasks_leased (agent=? AND ready_at<?)"),
+        (task_queue::COLLECTABLE, "tasks_delivered (agent=?)"),
         (run_log::LOAD, "log_by_run (run_no=? AND last_seq>?)"),
-        (prune::OF_ANY_TENANT[1], "runs_over (updated_at<?)"),
-        (audit_log::TO_SEAL, "runs_to_seal (audit_tenant=?)"),
-        (audit_log::HEADS, "runs_audited (audit_tenant=? AND run_id>?)"),
+        (prune::PRUNED, "runs_over (updated_at<?)"),
+        (audit_log::TO_SEAL, "runs_to_seal (tenant=?)"),
+        (audit_log::HEADS, "runs_audited (tenant=? AND run_id>?)"),
         (audit_log::AUDIT_AFTER, "log_by_run (run_no=? AND last_seq>?)"),
         (audit_log::AUDIT_OF_TENANT, "log_by_run (run_no=? AND last_seq>?)"),
         (audit_log::AUDIT_OF_RUN, "sqlite_autoindex_runs_1 (run_id=?"),
-        (audit_log::UNSEALED, "runs_to_seal (audit_tenant>?)"),
+        (audit_log::UNSEALED, "runs_to_seal (tenant>?)"),
         (audit_log::UNSEALED, "seals_by_tenant (tenant=?)"),
         (audit_log::TRACES, "tombstones_by_run (tenant=? AND run_id=?)"),
-        (audit_log::TENANTS, "runs_audited (audit_tenant>?)"),
+        (audit_log::TENANTS, "runs_audited (tenant>?)"),
         (grants::MATCHING, "grants_open (tenant=? AND tool=?)"),
-        (approvals::CHANGED, "questions_changed (seq>?)"),
-        (approvals::CHANGED_OF_TENANT, "questions_changed_of_tenant (tenant=? AND seq>?)"),
-        (approvals::QUESTION, "questions_by_call (run_no=? AND turn=? AND idx=?)"),
-        (sessions::LOOK_LASTS, "runs_by_session (session=? AND audit_tenant=?)"),
-        (sessions::LOOK_SLOTS, "runs_alone (session_slot=?)"),
+        (approvals::CHANGED, "approvals_changed (seq>?)"),
+        (approvals::CHANGED_OF_TENANT, "approvals_changed_of_tenant (tenant=? AND seq>?)"),
+        (approvals::QUESTION, "approvals_by_call (run_no=? AND turn=? AND call_index=?)"),
+        (group::LOOK_SESSIONS, "runs_by_session (session=? AND tenant=?)"),
+        (group::LOOK_SESSIONS, "runs_alone (session=? AND tenant=?)"),
         (server_state::KEPT, "responses_1 (request=?)"),
         (server_state::SWEEP_RESPONSES, "responses_by_age (begun_at<?)"),
         (server_state::WORKERS, "tasks_by_worker (worker=?)"),
@@ -167,15 +139,15 @@ async fn what_is_asked_often_has_its_index() {
     let ended = QuestionStatus::Answered;
     let pending = QuestionFilter::default;
     for (filter, index) in [
-        (pending(), "questions_pending ((due,asked_no)>"),
-        (QuestionFilter { tenant: own.clone(), ..pending() }, "questions_pending_of_tenant (tenant=?"),
-        (QuestionFilter { status: ended, ..pending() }, "questions_ended (status=?"),
+        (pending(), "approvals_pending ((due,asked_no)>"),
+        (QuestionFilter { tenant: own.clone(), ..pending() }, "approvals_pending_of_tenant (tenant=?"),
+        (QuestionFilter { status: ended, ..pending() }, "approvals_ended (status=?"),
         (
             QuestionFilter { status: ended, tenant: own, ..pending() },
-            "questions_ended_of_tenant (tenant=? AND status=?",
+            "approvals_ended_of_tenant (tenant=? AND status=?",
         ),
     ] {
-        let plan = plan(&mut connection, approvals::questions_query(&filter).unwrap().sql().as_str()).await;
+        let plan = plan(&mut connection, approvals::list_query(&filter).unwrap().sql().as_str()).await;
         assert!(plan.iter().any(|step| step.contains(index)), "{filter:?}\n{}", plan.join("\n"));
         assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{filter:?}\n{}", plan.join("\n"));
     }

@@ -217,22 +217,22 @@ async fn a_row_that_was_put_in_is_named() {
         link = next_link(link, Revision(revision), START, format!("row {}", revision - 1).as_bytes());
     }
     // Behind the end, with the link that comes next.
-    let columns = "run_no, last_seq, first_seq, at, audit, body, audit_no, link";
+    let columns = "run_no, last_seq, at, audit, body, audit_no, link";
     let behind = format!(
-        "INSERT INTO log ({columns}) SELECT run_no, 8, 8, at, CAST('row 7' AS BLOB), body, 8, x'{link}' \
+        "INSERT INTO log ({columns}) SELECT run_no, 8, at, CAST('row 7' AS BLOB), body, 8, x'{link}' \
          FROM log WHERE {A} AND last_seq = 7"
     );
     assert_eq!(found(&behind).await, [Finding::HeadMismatch { run: RunId::new("a") }]);
     // In the place of another: then the next one follows nothing that is there.
     let between = format!(
         "DELETE FROM log WHERE {A} AND last_seq = 3; INSERT INTO log ({columns}) \
-         SELECT run_no, 3, 3, at, CAST('row X' AS BLOB), body, 3, link FROM log WHERE {A} AND last_seq = 2"
+         SELECT run_no, 3, at, CAST('row X' AS BLOB), body, 3, link FROM log WHERE {A} AND last_seq = 2"
     );
     assert_eq!(found(&between).await, [row(changed, 3), row(changed, 4)]);
     // Between two others.
     let more = format!(
         "UPDATE log SET last_seq = last_seq + 10 WHERE {A} AND last_seq > 3; INSERT INTO log ({columns}) \
-         SELECT run_no, 4, 4, at, CAST('row X' AS BLOB), body, 4, link FROM log WHERE {A} AND last_seq = 3"
+         SELECT run_no, 4, at, CAST('row X' AS BLOB), body, 4, link FROM log WHERE {A} AND last_seq = 3"
     );
     let findings = found(&more).await;
     assert!(findings.contains(&row(changed, 4)) && findings.contains(&row(moved, 14)), "{findings:?}");
@@ -253,7 +253,7 @@ async fn rows_of_two_runs_that_changed_places_are_named() {
 
 #[tokio::test]
 async fn a_run_that_was_given_to_another_tenant_is_named() {
-    let findings = found("UPDATE runs SET audit_tenant = '=other' WHERE run_id = 'b'").await;
+    let findings = found("UPDATE runs SET tenant = '=other' WHERE run_id = 'b'").await;
     let first = Finding::RowChanged { run: RunId::new("b"), revision: Revision(1) };
     let gone = Finding::RunMissing { tenant: Some("acme".into()), run: RunId::new("b"), seal: 1 };
     assert!(findings.contains(&first) && findings.contains(&gone), "{findings:?}");
@@ -279,7 +279,7 @@ async fn a_run_that_says_it_was_sealed_otherwise_is_named() {
 async fn a_tombstone_of_a_run_that_was_never_pruned_is_named() {
     let false_of = |run: &str| Finding::TombstoneFalse { tenant: Some("acme".into()), run: RunId::new(run) };
     let stone = |values: &str| format!("INSERT INTO tombstones (tenant, run_id, revision, link, seal, at) {values}");
-    let living = "SELECT audit_tenant, run_id, audit_revision, audit_link, seal_no, 1 FROM runs WHERE run_id = 'b'";
+    let living = "SELECT tenant, run_id, audit_revision, audit_link, seal_no, 1 FROM runs WHERE run_id = 'b'";
     assert_eq!(found(&stone(living)).await, [false_of("b")], "the run is there");
     let made_up = stone("VALUES ('=acme', 'made up', 9, zeroblob(32), 2, 1)");
     assert_eq!(found(&made_up).await, [false_of("made up")], "the seal does not know it");

@@ -5,52 +5,63 @@
 
 use std::fmt::Write;
 
+use holdpoint_store::rows::signed;
+
 /// Rows for a statement: `$1` is the JSON and `$2` the bytes.
-pub(crate) struct Rows {
+pub(crate) struct JsonRows {
     json: String,
     bytes: Vec<u8>,
     count: usize,
 }
 
+/// Rows as the two values that a statement binds.
+#[derive(Clone)]
+pub(crate) struct Values {
+    pub(crate) json: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// A row that is being written. A number takes one place of it, a text or bytes take two: where they start, and how many.
-pub(crate) struct Row<'a> {
-    rows: &'a mut Rows,
+pub(crate) struct JsonRow<'a> {
+    rows: &'a mut JsonRows,
     is_first: bool,
 }
 
-impl Rows {
-    pub(crate) fn new() -> Self {
+impl Default for JsonRows {
+    fn default() -> Self {
         // SQLite takes an empty value for NULL when it cuts a piece out of it: this one never is.
         Self { json: "[".to_owned(), bytes: vec![0], count: 0 }
     }
+}
 
+impl JsonRows {
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    pub(crate) fn row(&mut self) -> Row<'_> {
+    pub(crate) fn row(&mut self) -> JsonRow<'_> {
         self.json.push_str(if self.count == 0 { "[" } else { ",[" });
         self.count += 1;
-        Row { rows: self, is_first: true }
+        JsonRow { rows: self, is_first: true }
     }
 
     /// One row per text.
     pub(crate) fn of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut rows = Self::new();
+        let mut rows = Self::default();
         texts.into_iter().for_each(|text| rows.row().text(text).end());
         rows
     }
 
-    /// The JSON and the bytes.
-    pub(crate) fn into_parts(mut self) -> (String, Vec<u8>) {
+    /// The values to bind.
+    pub(crate) fn into_values(mut self) -> Values {
         self.json.push(']');
-        (self.json, self.bytes)
+        Values { json: self.json, bytes: self.bytes }
     }
 }
 
-impl Row<'_> {
-    pub(crate) fn int(self, number: i64) -> Self {
-        self.put(Some(number))
+impl JsonRow<'_> {
+    pub(crate) fn int(self, number: impl TryInto<i64>) -> Self {
+        self.put(Some(signed(number)))
     }
 
     pub(crate) fn int_or_null(self, number: Option<i64>) -> Self {
@@ -66,7 +77,7 @@ impl Row<'_> {
         // Counted from 1.
         let start = self.rows.bytes.len() + 1;
         self.rows.bytes.extend_from_slice(bytes);
-        self.put(Some(place(start))).put(Some(place(bytes.len())))
+        self.int(start).int(bytes.len())
     }
 
     pub(crate) fn text(self, text: &str) -> Self {
@@ -92,9 +103,4 @@ impl Row<'_> {
         }
         self
     }
-}
-
-/// Nothing in memory is as long as `i64::MAX`.
-fn place(place: usize) -> i64 {
-    i64::try_from(place).unwrap_or(i64::MAX)
 }
