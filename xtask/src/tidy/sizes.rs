@@ -22,7 +22,7 @@ const LONG_FILES: [&str; 5] = [
 ];
 
 /// Crates in which functions still take tuples. Clean one, and remove it here.
-const TUPLE_CRATES: [&str; 10] = [
+const TUPLE_CRATES: [&str; 9] = [
     "holdpoint",
     "holdpoint-cli",
     "holdpoint-codec",
@@ -31,7 +31,6 @@ const TUPLE_CRATES: [&str; 10] = [
     "holdpoint-server",
     "holdpoint-store",
     "holdpoint-store-postgres",
-    "holdpoint-store-sqlite",
     "holdpoint-testkit",
 ];
 
