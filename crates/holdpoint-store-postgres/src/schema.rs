@@ -74,5 +74,6 @@ fn newer(found: u32) -> StoreError {
     StoreError::fault(fault, "open the database", "a newer version of Holdpoint changed its tables")
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod tests;
