@@ -79,7 +79,7 @@ fn plain_fields(event: &Event, run: &Run) -> Value {
         Event::FinalAnswerAsked => json!({"turn": run.turn().0}),
         Event::Failed { failure, detail } => json!({"reason": failure.as_str(), "detail": &**detail}),
         Event::Cancelled { actor: by, reason } => json!({"actor": actor(by), "reason": reason.as_deref()}),
-        Event::Finished { stop } => json!({"stop_reason": stop.as_str(), "turn": run.turn().0}),
+        Event::Done { stop } => json!({"stop_reason": stop.as_str(), "turn": run.turn().0}),
         Event::EpochStarted { epoch } => json!({"epoch": epoch.0}),
         Event::ContextChanged { attributes } => {
             json!({"context": Context::from_stored(attributes).attributes()})

@@ -60,7 +60,7 @@ impl Run {
             Event::EpochStarted { epoch } => self.epoch = *epoch,
             Event::Failed { failure, .. } => self.apply_failed(*failure),
             Event::Cancelled { .. } => self.apply_cancelled(),
-            Event::Finished { stop } => self.apply_finished(stop),
+            Event::Done { stop } => self.apply_done(stop),
         }
     }
 
@@ -422,7 +422,7 @@ impl Run {
         }
     }
 
-    fn apply_finished(&mut self, stop: &StopReason) {
+    fn apply_done(&mut self, stop: &StopReason) {
         match stop {
             // The events before it moved the run there.
             StopReason::AwaitingToolConfirmation | StopReason::AwaitingToolResults | StopReason::Failed(_) => {}

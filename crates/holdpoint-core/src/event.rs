@@ -214,7 +214,7 @@ pub enum Event {
         reason: Option<Arc<str>>,
     },
     /// A segment of the run is over. The last event of each segment.
-    Finished {
+    Done {
         /// Why.
         stop: StopReason,
     },
@@ -371,7 +371,7 @@ impl Event {
             Event::EpochStarted { .. } => "epoch_started",
             Event::Failed { .. } => "failed",
             Event::Cancelled { .. } => "cancelled",
-            Event::Finished { .. } => "finished",
+            Event::Done { .. } => "done",
         }
     }
 }

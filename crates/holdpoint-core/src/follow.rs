@@ -16,7 +16,7 @@ impl Run {
 
     fn next_turn(&self) -> Event {
         if self.turn.0 >= self.settings.max_turns {
-            return Event::Finished { stop: StopReason::MaxTurns };
+            return Event::Done { stop: StopReason::MaxTurns };
         }
         Event::TurnStarted { turn: self.turn.next() }
     }
@@ -30,7 +30,7 @@ impl Run {
             return vec![
                 self.turn_ended(Completeness::Interrupted),
                 Event::Failed { failure: Failure::HookFailed, detail: detail.clone() },
-                Event::Finished { stop: StopReason::Failed(Failure::HookFailed) },
+                Event::Done { stop: StopReason::Failed(Failure::HookFailed) },
             ];
         }
         if self.executable_count() > 0 {
@@ -49,7 +49,7 @@ impl Run {
         let mut events = vec![self.turn_ended(Completeness::Complete)];
         let halted = |call: &crate::Call| call.settlement().is_some_and(|s| s.outcome == Outcome::Halted);
         if self.calls.iter().any(halted) {
-            events.push(Event::Finished { stop: StopReason::Halted });
+            events.push(Event::Done { stop: StopReason::Halted });
         }
         events
     }
@@ -59,7 +59,7 @@ impl Run {
         if self.calls_seen && !self.final_asked && self.settings.final_answer.ask.is_some() && self.said_nothing() {
             events.push(Event::FinalAnswerAsked);
         } else {
-            events.push(Event::Finished { stop: StopReason::Model(self.last_stop.clone()) });
+            events.push(Event::Done { stop: StopReason::Model(self.last_stop.clone()) });
         }
         events
     }
@@ -78,7 +78,7 @@ impl Run {
             self.turn_ended(Completeness::Interrupted),
             required,
             Event::Paused { reason },
-            Event::Finished { stop: reason.stop_reason() },
+            Event::Done { stop: reason.stop_reason() },
         ]
     }
 

@@ -176,12 +176,12 @@ test("events become rows in the order in which things happened", () => {
         { event: "message_completed", turn: 1, message: { text: "I pay.", calls: [{ id: "c", name: "pay", arguments: { amount: 1 } }] }, usage: { input: 5, output: 6 }, latency_us: 1000 },
         { event: "call_decided", turn: 1, index: 0, tool: "pay", decision: { decide: "confirm", reason: "money" }, at: at(1) },
         { event: "paused", reason: "awaiting_tool_confirmation", turn: 1 },
-        { event: "finished", stop_reason: "awaiting_tool_confirmation" },
+        { event: "done", stop_reason: "awaiting_tool_confirmation" },
         { event: "resumed", turn: 1 },
         { event: "call_answered", turn: 1, index: 0, tool: "pay", decision: "allow", actor: { id: "ben" }, at: at(11) },
         { event: "tool_started", turn: 1, index: 0, tool: "pay", attempt: 1, at: at(11) },
         { event: "tool_ended", turn: 1, index: 0, tool: "pay", outcome: "succeeded", latency_us: 2_000_000, attempt: 1, result: { blocks: [] } },
-        { event: "finished", stop_reason: "end_turn" },
+        { event: "done", stop_reason: "end_turn" },
     ];
     events.forEach((event, index) => timeline.take({ ...event, seq: index + 1 }));
     assert.deepEqual(timeline.rows.map((row) => row.kind), ["start", "turn", "said", "call", "pause", "answer", "resume", "end"]);

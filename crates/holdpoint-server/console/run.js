@@ -108,8 +108,8 @@ class RunPage {
         else {
             this.dirty = Math.min(this.dirty, this.timeline.take(event));
             if (event.event === "message_completed") this.liveText = "";
-            if (["paused", "resumed", "finished", "failed", "cancelled", "retried", "turn_started"].includes(event.event)) this.refreshSoon();
-            if (event.event === "finished" && !String(event.stop_reason).startsWith("awaiting_")) this.timeline.over = true;
+            if (["paused", "resumed", "done", "failed", "cancelled", "retried", "turn_started"].includes(event.event)) this.refreshSoon();
+            if (event.event === "done" && !String(event.stop_reason).startsWith("awaiting_")) this.timeline.over = true;
         }
         if (!this.drawing) {
             this.drawing = requestAnimationFrame(() => {

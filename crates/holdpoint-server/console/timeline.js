@@ -82,8 +82,8 @@ export class Timeline {
                 return this.add({ kind: "pause", title: "Paused", detail: event.reason === "awaiting_tool_confirmation" ? "until a person answers" : "until results come" });
             case "resumed":
                 return this.add({ kind: "resume", title: "Resumed", detail: "" });
-            case "finished":
-                return this.finished(event);
+            case "done":
+                return this.done(event);
             case "failed":
                 return this.add({ kind: "end", title: "Failed", detail: `${event.reason}: ${event.detail ?? ""}`, state: "failed" });
             case "cancelled":
@@ -125,7 +125,7 @@ export class Timeline {
     }
 
     /** @param {any} event */
-    finished(event) {
+    done(event) {
         const waits = String(event.stop_reason).startsWith("awaiting_");
         if (waits) return this.rows.at(-1) ?? null;
         this.over = true;

@@ -242,7 +242,7 @@ impl Follower {
         self.after = seq;
         self.changed = None;
         self.ready.push_back(sse::event(Some(seq.0), json));
-        let finished = json.text("event").as_deref() == Some("finished");
+        let finished = json.text("event").as_deref() == Some("done");
         let paused = json.text("stop_reason").is_some_and(|reason| reason.starts_with("awaiting_"));
         self.at_end = finished && !paused;
         if finished && self.until == Until::SegmentEnds {

@@ -158,7 +158,7 @@ impl History {
                 self.model_calls += u32::from(matches!(failure, ProviderError | Error));
                 self.standing = Standing::Failed;
             }
-            Event::Finished { stop } => self.record_finished(stop),
+            Event::Done { stop } => self.record_finished(stop),
             _ => {}
         }
     }

@@ -59,7 +59,7 @@ fn wrong_expectations_fail_at_their_path() {
         ("{pending: [{id: a, arguments: {n: 2}}]}", "pending[0].arguments.n"),
         ("{messages: [{role: assistant, calls: [b]}]}", "messages[0].calls"),
         ("{model_calls: 2}", "model_calls"),
-        ("{events: [finished, paused]}", "events"),
+        ("{events: [done, paused]}", "events"),
         ("{status: finished}", "status"),
         ("{records: [{outcome: succeeded}]}", "records[0].outcome"),
         ("{error: wrong_pause}", "error"),

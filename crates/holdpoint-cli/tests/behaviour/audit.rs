@@ -84,7 +84,7 @@ fn audit(place: &Place, command: &str, more: &[&str]) -> String {
 
 /// One step of a run, with what it left in the audit log.
 async fn step(store: &Store, run: (&str, Option<&str>), (at, moment): (u64, Timestamp), entry: Value) {
-    let ended = entry["event"] == "finished";
+    let ended = entry["event"] == "done";
     let head = HeadUpdate {
         tenant: run.1.map(Into::into),
         ..HeadUpdate::new(if ended { Status::Finished } else { Status::AwaitingToolConfirmation })
@@ -111,7 +111,7 @@ fn fill(place: &Place) {
                 step(&store, run, (at, clock.advance_ms(1_000)), entry.clone()).await;
             }
         }
-        step(&store, ("run-3", Some("acme")), (0, clock.advance_ms(1_000)), json!({ "event": "finished" })).await;
+        step(&store, ("run-3", Some("acme")), (0, clock.advance_ms(1_000)), json!({ "event": "done" })).await;
         store.audit.seal(Some("acme")).await.unwrap().unwrap();
         store.audit.seal(None).await.unwrap().unwrap();
         let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
@@ -284,7 +284,7 @@ fn what_an_agent_decided_and_did_is_exported_and_verified() {
     let exported = audit(&place, "export", &["--tenant", "acme"]);
     let lines: Vec<Value> = printed(&exported).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let entries: Vec<&Value> = lines.iter().flat_map(|line| line["body"]["entries"].as_array().unwrap()).collect();
-    for event in ["run_started", "call_decided", "tool_started", "tool_ended", "finished"] {
+    for event in ["run_started", "call_decided", "tool_started", "tool_ended", "done"] {
         assert!(entries.iter().any(|entry| entry["event"] == event), "{event} is not in {exported}");
     }
     assert!(!exported.contains("SECRET"), "{exported}");

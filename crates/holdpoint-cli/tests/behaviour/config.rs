@@ -329,5 +329,5 @@ fn every_event_of_a_run_can_be_had_as_json() {
     let events: Vec<Value> = stdout(&said).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events.first().map(|event| &event["event"]), Some(&"run_started".into()));
     assert!(events.iter().any(|event| event["event"] == "text_delta"), "{said}");
-    assert_eq!(events.last().map(|event| &event["event"]), Some(&"finished".into()));
+    assert_eq!(events.last().map(|event| &event["event"]), Some(&"done".into()));
 }

@@ -51,7 +51,7 @@ fn a_shell_follows_a_run_over_a_broken_connection_without_a_gap() {
     let numbers = out.lines().filter_map(|line| line.split(' ').next()?.parse::<u64>().ok()).collect::<Vec<_>>();
     let all = (1..=u64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>();
     assert_eq!(numbers, all, "each once, and none left out: {out}");
-    let names = out.lines().filter(|line| line.ends_with(" call_answered") || line.ends_with(" finished"));
+    let names = out.lines().filter(|line| line.ends_with(" call_answered") || line.ends_with(" done"));
     assert_eq!(names.count(), 3, "it paused, was answered, and ended: {out}");
     assert_eq!(out.lines().position(|line| line == "the connection broke"), Some(3), "{out}");
     assert!(server.end().success());

@@ -93,8 +93,8 @@ impl Step<'_> {
                 Entry { actor: Some(actor.clone()), reason: reason.clone(), ..named() }
             }
             Event::Retried { .. } => named(),
-            Event::Finished { stop } if ends(stop) => Entry { stop: Some(stop.as_str().into()), ..named() },
-            Event::Finished { .. }
+            Event::Done { stop } if ends(stop) => Entry { stop: Some(stop.as_str().into()), ..named() },
+            Event::Done { .. }
             | Event::TurnStarted { .. }
             | Event::MessageCompleted(_)
             | Event::TurnEnded { .. }

@@ -115,7 +115,7 @@ impl Record {
                 actor: self.actor.core().map_err(|fault| fault.within("actor"))?,
                 reason: self.reason.map(|text| text.0),
             },
-            "finished" => Event::Finished {
+            "done" => Event::Done {
                 stop: match (self.stop, self.model_stop) {
                     (Some(stop), None) => stop.0,
                     (None, Some(stop)) => StopReason::Model(stop.0),

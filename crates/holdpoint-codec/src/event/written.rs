@@ -79,12 +79,12 @@ impl Record {
             Event::Cancelled { actor, reason } => {
                 Record { actor: ActorWire::of(actor), reason: reason.as_ref().map(Text::share), ..empty }
             }
-            Event::Finished { stop } => finished(empty, stop),
+            Event::Done { stop } => done(empty, stop),
         }
     }
 }
 
-fn finished(record: Record, stop: &StopReason) -> Record {
+fn done(record: Record, stop: &StopReason) -> Record {
     match stop {
         StopReason::Model(stop) => Record { model_stop: Some(Name(stop.clone())), ..record },
         stop => Record { stop: Some(Name(stop.clone())), ..record },

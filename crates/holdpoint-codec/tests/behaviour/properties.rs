@@ -257,7 +257,7 @@ fn event() -> impl Strategy<Value = Event> {
             may_run: call.is_multiple_of(2)
         }),
         (actor(), prop::option::of(text())).prop_map(|(actor, reason)| Event::Cancelled { actor, reason }),
-        text().prop_map(|word| Event::Finished { stop: StopReason::Model(ModelStop::parse(&word)) }),
+        text().prop_map(|word| Event::Done { stop: StopReason::Model(ModelStop::parse(&word)) }),
     ]
 }
 

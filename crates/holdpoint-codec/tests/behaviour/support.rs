@@ -133,9 +133,9 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
     events.extend(Failure::ALL.map(|failure| Event::Failed { failure, detail: Arc::clone(&detail) }));
     let stops = [StopReason::MaxTurns, StopReason::Halted, StopReason::Cancelled];
     let failed = Failure::ALL.map(StopReason::Failed);
-    events.extend(stops.into_iter().chain(failed).map(|stop| Event::Finished { stop }));
+    events.extend(stops.into_iter().chain(failed).map(|stop| Event::Done { stop }));
     // A provider may use any word, also one of ours.
-    events.push(Event::Finished { stop: StopReason::Model(ModelStop::Other("max_turns".into())) });
+    events.push(Event::Done { stop: StopReason::Model(ModelStop::Other("max_turns".into())) });
     events
 }
 

@@ -39,7 +39,7 @@ pub(super) fn decide(run: &Run, cancelled: Cancelled) -> Result<Vec<Event>, Reje
             if !run.calls.is_empty() {
                 events.push(run.turn_ended(Completeness::Complete));
             }
-            events.push(Event::Finished { stop: StopReason::Cancelled });
+            events.push(Event::Done { stop: StopReason::Cancelled });
             Ok(events)
         }
     }

@@ -28,7 +28,7 @@ impl Run {
         vec![
             self.turn_ended(Completeness::Interrupted),
             Event::Failed { failure, detail },
-            Event::Finished { stop: StopReason::Failed(failure) },
+            Event::Done { stop: StopReason::Failed(failure) },
         ]
     }
 }

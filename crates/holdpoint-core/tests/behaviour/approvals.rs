@@ -208,7 +208,7 @@ fn events_of_a_pause_come_in_order() {
          ? events",
         "call model
          pause p1 for people: a
-         run_started turn_started message_completed call_decided turn_ended authorization_required paused finished
+         run_started turn_started message_completed call_decided turn_ended authorization_required paused done
          execute a
          start a
          call model: a=ok

@@ -41,7 +41,7 @@ fn while_people_are_asked() {
          pause p1 for people: a
          finish cancelled
          1.a=cancelled:run_cancelled 1.b=cancelled:run_cancelled
-         run_started turn_started message_completed call_decided call_decided turn_ended authorization_required paused finished cancelled turn_ended finished",
+         run_started turn_started message_completed call_decided call_decided turn_ended authorization_required paused done cancelled turn_ended done",
     );
 }
 

@@ -53,7 +53,7 @@ fn attributes_that_are_not_listed_are_not_stored_by_a_resume() {
          pause p1 for people: a
          call model: a=refused
          no context
-         run_started turn_started message_completed call_decided turn_ended authorization_required paused finished resumed call_answered turn_ended turn_started",
+         run_started turn_started message_completed call_decided turn_ended authorization_required paused done resumed call_answered turn_ended turn_started",
     );
 }
 
@@ -68,7 +68,7 @@ fn an_equal_value_is_no_change() {
         "call model
          pause p1 for people: a
          call model: a=refused
-         run_started turn_started message_completed call_decided turn_ended authorization_required paused finished resumed call_answered turn_ended turn_started",
+         run_started turn_started message_completed call_decided turn_ended authorization_required paused done resumed call_answered turn_ended turn_started",
     );
 }
 

@@ -73,7 +73,7 @@ fn a_timer_resumes_the_run() {
          pause p1 for people: a
          timer at 100 Pause { reason: AwaitingToolConfirmation }
          execute b
-         run_started turn_started message_completed call_decided call_decided turn_ended authorization_required paused finished resumed call_expired
+         run_started turn_started message_completed call_decided call_decided turn_ended authorization_required paused done resumed call_expired
          start b
          call model: a=expired b=two",
     );

@@ -30,7 +30,7 @@ fn a_grant_counts_as_its_givers_answer() {
          ? events",
         "execute a
          a:ana
-         run_started turn_started message_completed call_decided turn_ended authorization_required paused finished \
+         run_started turn_started message_completed call_decided turn_ended authorization_required paused done \
          resumed call_answered grant_given tool_started tool_ended turn_ended turn_started message_completed call_decided \
          grant_used",
     );
@@ -162,9 +162,9 @@ fn a_grant_that_was_taken_back_counts_no_more() {
          call model: a=ok b=ok
          pause p3 after p2 for people: a
          run_started turn_started message_completed call_decided call_decided turn_ended authorization_required paused \
-         finished resumed call_answered grant_given turn_ended authorization_required paused finished grant_revoked \
+         done resumed call_answered grant_given turn_ended authorization_required paused done grant_revoked \
          resumed call_answered tool_started tool_ended tool_started tool_ended turn_ended turn_started \
-         message_completed call_decided turn_ended authorization_required paused finished",
+         message_completed call_decided turn_ended authorization_required paused done",
     );
 }
 

@@ -43,7 +43,7 @@ fn a_failing_hook_stops_the_run_and_the_model_sees_nothing() {
          execute a
          fail hook_failed
          user(go) assistant(a)
-         run_started turn_started message_completed call_decided hook_failed turn_ended failed finished",
+         run_started turn_started message_completed call_decided hook_failed turn_ended failed done",
     );
 }
 

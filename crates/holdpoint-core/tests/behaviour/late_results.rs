@@ -20,7 +20,7 @@ fn a_late_result_is_evidence_for_the_open_question() {
          execute a
          pause p1 for results: a
          pause p2 after p1 for people: a?
-         run_started turn_started message_completed call_decided call_deferred turn_ended execution_required paused finished resumed task_taken call_doubted turn_ended authorization_required paused finished
+         run_started turn_started message_completed call_decided call_deferred turn_ended execution_required paused done resumed task_taken call_doubted turn_ended authorization_required paused done
          pause p2 after p1 for people: a?
          evidence_given
          a#1 lease_lapsed by w1 at 0 w1#1=paid at 70 (the worker that had it stopped answering: it is not known whether this call took effect)

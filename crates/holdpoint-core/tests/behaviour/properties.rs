@@ -89,7 +89,7 @@ fn the_dice_reach_every_phase_and_effect() {
         "running",
         "awaiting_tool_confirmation",
         "awaiting_tool_results",
-        "finished",
+        "done",
         "failed",
         "cancelled",
         "end_turn",

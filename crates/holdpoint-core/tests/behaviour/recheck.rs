@@ -121,7 +121,7 @@ fn an_answer_under_terms_that_are_stricter_by_now_is_recorded_and_not_counted() 
          rejected digest_mismatch: a
          pause p3 after p2 for people: a(1/2)
          execute a
-         run_started turn_started message_completed call_decided turn_ended authorization_required paused finished resumed call_answered turn_ended authorization_required paused finished resumed call_answered turn_ended authorization_required paused finished resumed call_answered",
+         run_started turn_started message_completed call_decided turn_ended authorization_required paused done resumed call_answered turn_ended authorization_required paused done resumed call_answered turn_ended authorization_required paused done resumed call_answered",
     );
 }
 

@@ -184,7 +184,7 @@ fn events_of_a_pause_for_results_come_in_order() {
         "call model
          execute a
          pause p1 for results: a
-         run_started turn_started message_completed call_decided call_deferred turn_ended execution_required paused finished
+         run_started turn_started message_completed call_decided call_deferred turn_ended execution_required paused done
          call model: a=ok
          resumed tool_ended turn_ended turn_started",
     );

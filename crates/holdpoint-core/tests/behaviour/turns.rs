@@ -145,7 +145,7 @@ fn no_message_at_all_fails_the_run() {
         "call model
          fail error
          failed
-         run_started turn_started turn_ended failed finished",
+         run_started turn_started turn_ended failed done",
     );
 }
 
@@ -227,6 +227,6 @@ fn events_of_a_turn_come_in_order() {
          start a
          call model: a=ok
          finish end_turn: done
-         run_started turn_started message_completed call_decided tool_started tool_ended turn_ended turn_started message_completed turn_ended finished",
+         run_started turn_started message_completed call_decided tool_started tool_ended turn_ended turn_started message_completed turn_ended done",
     );
 }

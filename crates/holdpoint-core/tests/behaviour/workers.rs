@@ -18,7 +18,7 @@ fn results_of_workers_go_back_to_the_model_in_the_order_of_the_calls() {
          call model: a=one b=two
          1.a=succeeded/external 1.b=succeeded/external
          10 + 1 tokens, 1 model calls, 2 executions
-         run_started turn_started message_completed call_decided call_decided call_deferred call_deferred turn_ended execution_required paused finished resumed task_taken tool_ended task_taken tool_ended turn_ended turn_started",
+         run_started turn_started message_completed call_decided call_decided call_deferred call_deferred turn_ended execution_required paused done resumed task_taken tool_ended task_taken tool_ended turn_ended turn_started",
     );
 }
 

@@ -41,7 +41,7 @@ async fn a_run_can_be_started_as_a_stream_with_its_text_as_it_comes() {
         .collect();
     let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names.first(), Some(&"run_started"));
-    assert_eq!(names.last(), Some(&"finished"));
+    assert_eq!(names.last(), Some(&"done"));
     let deltas: String = events
         .iter()
         .filter(|event| event["event"] == "text_delta")
@@ -74,7 +74,7 @@ async fn a_stream_goes_on_where_it_broke_nothing_missed_nothing_twice() {
         all["events"].as_array().unwrap().iter().map(|event| (event["seq"].as_u64().unwrap(), event.clone())).collect();
     assert_eq!(seen, all);
     assert!(seen.iter().map(|(seq, _)| *seq).eq(1..=u64::try_from(all.len()).unwrap()));
-    assert_eq!(all.last().unwrap().1["event"], "finished");
+    assert_eq!(all.last().unwrap().1["event"], "done");
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ async fn what_finds_no_room_is_left_to_the_keeper() {
     let response = request.json(&json!({"agent": "support", "input": "say streamed"})).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::CREATED);
     let told = response.text().await.unwrap();
-    assert!(told.contains("\"run_started\"") && told.contains("\"finished\""), "{told}");
+    assert!(told.contains("\"run_started\"") && told.contains("\"done\""), "{told}");
     let (second, third) = (stage.post("/v1/runs", body.clone()).await, stage.post("/v1/runs", body).await);
     assert!(driven().await);
     stage.gate.add_permits(3);

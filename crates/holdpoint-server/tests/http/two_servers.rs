@@ -39,7 +39,7 @@ async fn follows_over_a_death(url: &str) {
     let all: Vec<(String, Value)> =
         all["events"].as_array().unwrap().iter().map(|event| (event["seq"].to_string(), event.clone())).collect();
     assert_eq!(seen, all);
-    assert_eq!(all.last().unwrap().1["event"], "finished");
+    assert_eq!(all.last().unwrap().1["event"], "done");
     b.stop().await;
 }
 

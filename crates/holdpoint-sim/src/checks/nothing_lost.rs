@@ -16,7 +16,7 @@ impl Check for NothingLost {
         let is_over = History::ends_turn(event)
             || match event {
                 Event::TurnStarted { .. } => true,
-                Event::Finished { stop } => !matches!(
+                Event::Done { stop } => !matches!(
                     stop,
                     StopReason::AwaitingToolConfirmation | StopReason::AwaitingToolResults | StopReason::Failed(_)
                 ),

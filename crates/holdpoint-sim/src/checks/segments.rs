@@ -1,4 +1,4 @@
-//! `finished` comes exactly once per segment and is its last event.
+//! `done` comes exactly once per segment and is its last event.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ impl Check for Segments {
                     (Event::RunStarted(_) | Event::Resumed { .. } | Event::Retried { .. }, true) => {
                         Err(format!("`{}` within a segment", event.name()))
                     }
-                    (Event::Finished { .. }, true) => {
+                    (Event::Done { .. }, true) => {
                         *open = false;
                         Ok(())
                     }

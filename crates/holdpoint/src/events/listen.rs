@@ -149,7 +149,7 @@ impl Listeners {
                     continuation_id: id.to_string(), resumed: true,
                 }
             }),
-            Event::Finished { stop } => {
+            Event::Done { stop } => {
                 instruments.note("holdpoint.run", || fields! { run_id: run.id().as_str(), stop_reason: stop.as_str() });
             }
             _ => {}

@@ -229,7 +229,7 @@ proptest! {
             let events = agent.runner().events(result.run_id(), Revision(0)).await.unwrap();
             let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
             assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
-            assert_eq!(events.last().unwrap()["event"], "finished");
+            assert_eq!(events.last().unwrap()["event"], "done");
         });
     }
 }

@@ -33,22 +33,22 @@ async fn a_pause_ends_the_segment_in_order() {
             "turn_ended",
             "authorization_required",
             "paused",
-            "finished"
+            "done"
         ]
     );
     assert!(result.is_awaiting_confirmation());
 }
 
 #[tokio::test]
-async fn a_resumed_stream_shows_the_tool_and_ends_with_finished() {
+async fn a_resumed_stream_shows_the_tool_and_ends_with_done() {
     let agent = agent(&Counter::default());
     let paused = agent.chat("pay").await.unwrap();
     let (names, result) = names(agent.resume_stream(&paused, [("c1", true)]).unwrap()).await;
     for name in ["resumed", "call_answered", "tool_started", "tool_ended", "turn_ended", "text_delta"] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
-    assert_eq!(names.iter().filter(|name| **name == "finished").count(), 1);
-    assert_eq!(names.last(), Some(&"finished"));
+    assert_eq!(names.iter().filter(|name| **name == "done").count(), 1);
+    assert_eq!(names.last(), Some(&"done"));
     assert_eq!(result.text().as_deref(), Some("done"));
 }
 
@@ -151,10 +151,10 @@ async fn durable(mut stream: RunStream, live: &mut Vec<serde_json::Value>) -> ho
     stream.result().await.unwrap()
 }
 
-/// Each segment ends with its one `finished`.
-fn expect_segments(live: &[serde_json::Value], finished: usize) {
-    assert_eq!(live.iter().filter(|event| event["event"] == "finished").count(), finished);
-    assert_eq!(live.last().unwrap()["event"], "finished");
+/// Each segment ends with its one `done`.
+fn expect_segments(live: &[serde_json::Value], done: usize) {
+    assert_eq!(live.iter().filter(|event| event["event"] == "done").count(), done);
+    assert_eq!(live.last().unwrap()["event"], "done");
 }
 
 async fn late(agent: &Agent, run: &holdpoint::RunId) -> Vec<serde_json::Value> {

@@ -108,9 +108,9 @@ impl Watch {
         if let Some(Target::Continuation(named)) = named {
             assert_eq!(Some(named), usable, "I13");
         }
-        let finished = events.iter().filter(|event| matches!(event, Event::Finished { .. })).count();
+        let finished = events.iter().filter(|event| matches!(event, Event::Done { .. })).count();
         assert!(finished <= 1, "one end per segment");
-        assert_eq!(finished == 1, matches!(events.last(), Some(Event::Finished { .. })), "the end comes last");
+        assert_eq!(finished == 1, matches!(events.last(), Some(Event::Done { .. })), "the end comes last");
         for event in &events {
             self.book(event);
             self.shadow.apply(event);
