@@ -46,8 +46,8 @@ pub(crate) async fn existing(url: &str) -> Result<Store, ExitCode> {
     opened.map_err(|error| problem::cannot_open(&error))
 }
 
-/// One event of a log.
-pub(crate) fn event(record: &Record) -> Result<holdpoint_core::Event, ExitCode> {
+/// One entry of a log.
+pub(crate) fn event(record: &Record) -> Result<holdpoint_core::LogEntry, ExitCode> {
     decode_event(&record.body)
         .map_err(|error| problem::failure(&format!("event {} of the run cannot be read: {error}", record.seq), None))
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Attempt, CallId, CallIndex, Code, Digest, DoubtCause, Event, GrantId, IdempotencyKey, Outcome, Run, Source,
-    Stage, Timestamp, ToolName, Turn,
+    Actor, Attempt, CallId, CallIndex, Code, Digest, DoubtCause, GrantId, IdempotencyKey, LogEntry, Outcome, Run,
+    Source, Stage, Timestamp, ToolName, Turn,
 };
 use serde_json::Value;
 
@@ -150,8 +150,8 @@ impl Entry {
 }
 
 /// What a step leaves in the audit log; nothing when nobody decided or did anything. `run` is the run after the step.
-pub fn encode(run: &Run, events: &[Event], at: Timestamp) -> Option<Vec<u8>> {
-    let entries = entries::of(run, events);
+pub fn encode(run: &Run, log: &[LogEntry], at: Timestamp) -> Option<Vec<u8>> {
+    let entries = entries::of(run, log);
     if entries.is_empty() {
         return None;
     }

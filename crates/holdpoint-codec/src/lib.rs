@@ -39,7 +39,7 @@ pub use pending::{Pending, pending};
 pub use question::{
     QuestionNote, StoredQuestion, decode_question, decode_question_note, encode_question, encode_question_note,
 };
-pub use question_digest::{new_run, question_digest};
+pub use question_digest::{imported_run, new_run, question_digest};
 pub use render::{Narrator, render_event};
 pub use result::{
     result_from_json, result_from_short, result_from_short_text, result_from_text, result_to_json, result_to_text,

@@ -184,7 +184,7 @@ impl Versioned for NoteWire {
 }
 
 /// The stored form of what ended a question. Never arguments or results.
-pub fn encode_question_note(answered: &CallAnswered) -> Vec<u8> {
+pub fn encode_question_note(answered: &CallAnswered, at: Timestamp) -> Vec<u8> {
     let decision = match &answered.answer {
         Answer::Approve | Answer::ApproveEdited(_) => "allow",
         Answer::Refuse { .. } => "deny",
@@ -197,7 +197,7 @@ pub fn encode_question_note(answered: &CallAnswered) -> Vec<u8> {
         edited: matches!(answered.answer, Answer::ApproveEdited(_)),
         actor: answered.actor.id.as_ref().map(ToString::to_string),
         reason: answered.why().map(ToString::to_string),
-        at: answered.at.0,
+        at: at.0,
     };
     // Writing to memory does not fail, and nothing of it refuses to be written.
     serde_json::to_vec(&wire).unwrap_or_default()

@@ -1,11 +1,20 @@
 //! The digest of a question: what is shown with it, and what an answer must name.
 
-use holdpoint_core::{Block, Digest, FourEyes, QuestionFacts, Run, RunId};
+use std::sync::Arc;
+
+use holdpoint_core::{Block, Digest, Event, FourEyes, LogEntry, QuestionFacts, Run, RunId, Snapshot};
 use sha2::{Digest as _, Sha256};
 
 /// A run that nothing happened to, whose questions have digests.
 pub fn new_run(id: RunId) -> Run {
     Run::new(id, question_digest)
+}
+
+/// A run as it was when it was exported.
+pub fn imported_run(id: RunId, snapshot: Arc<Snapshot>) -> Run {
+    let mut run = new_run(id);
+    run.apply(&LogEntry { at: snapshot.created_at, event: Event::Imported(snapshot) });
+    run
 }
 
 /// Covers everything that a question shows: its kind, the call, its number among the questions of that call, the attempt, the

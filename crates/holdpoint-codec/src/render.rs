@@ -1,8 +1,8 @@
 //! Events as streams and the API show them: numbered, stable JSON.
 
 use holdpoint_core::{
-    Answer, Call, CallAnswered, CallIndex, Completeness, ContinuationId, Event, MessageCompleted, PauseNumber,
-    PauseReason, Revision, Run, Settlement, Usage,
+    Answer, Call, CallAnswered, CallIndex, Completeness, ContinuationId, Event, LogEntry, MessageCompleted,
+    PauseNumber, PauseReason, Revision, Run, Settlement, Usage,
 };
 use serde_json::{Value, json};
 
@@ -28,17 +28,18 @@ impl Narrator {
         &self.run
     }
 
-    /// Follows one event and tells it.
-    pub fn tell(&mut self, event: &Event) -> Shown {
-        self.run.apply(event);
-        render_event(event, self.run.revision(), &self.run)
+    /// Follows one entry and tells it.
+    pub fn tell(&mut self, entry: &LogEntry) -> Shown {
+        self.run.apply(entry);
+        render_event(entry, self.run.revision(), &self.run)
     }
 }
 
 /// The public form of an event. `seq` is its number, `run` the run right after it.
-pub fn render_event(event: &Event, seq: Revision, run: &Run) -> Shown {
-    let mut shown = Shown::default().with("seq", &seq.0).with("event", event.name()).with("run_id", run.id().as_str());
-    shown.extend(fields(event, run));
+pub fn render_event(entry: &LogEntry, seq: Revision, run: &Run) -> Shown {
+    let mut shown = Shown::default().with("seq", &seq.0).with("event", entry.event.name());
+    shown = shown.with("run_id", run.id().as_str()).with("at", &Moment(entry.at));
+    shown.extend(fields(&entry.event, run));
     // Nobody came before the first pause of a turn, and saying so is part of the form; other absent things are absent.
     shown.retain(|name, raw| raw.get() != "null" || name == "parent_continuation_id");
     shown
@@ -50,7 +51,6 @@ fn fields(event: &Event, run: &Run) -> Shown {
             "agent": started.agent.as_deref(),
             "model": started.model.as_deref(),
             "actor": actor(&started.actor),
-            "at": moment(started.at),
             "context": Context::from_stored(&started.context).attributes(),
         }))
         .with("messages", &started.messages.iter().map(|message| message_shown(message)).collect::<Vec<_>>()),
@@ -85,8 +85,8 @@ fn plain_fields(event: &Event, run: &Run) -> Value {
             json!({"context": Context::from_stored(attributes).attributes()})
         }
         Event::Retried { .. } => json!({"turn": run.turn().0}),
-        Event::GrantRevoked { grant, actor: by, at } => {
-            json!({"grant_id": grant.as_str(), "actor": actor(by), "at": moment(*at)})
+        Event::GrantRevoked { grant, actor: by } => {
+            json!({"grant_id": grant.as_str(), "actor": actor(by)})
         }
         Event::Paused { reason } => json!({
             "reason": reason.as_str(),
@@ -108,31 +108,30 @@ fn plain_fields(event: &Event, run: &Run) -> Value {
 fn call_fields(event: &Event, run: &Run) -> Shown {
     let about = |index: &CallIndex, more: Value| about_call(run, *index, Shown::of(&more));
     match event {
-        Event::CallDecided { call, stage, decision, shadow, at } => about(
+        Event::CallDecided { call, stage, decision, shadow } => about(
             call,
             json!({
-                "stage": stage.as_str(), "decision": to_value(&DecisionWire::of(decision)), "at": moment(*at),
+                "stage": stage.as_str(), "decision": to_value(&DecisionWire::of(decision)),
                 "shadow": shadow.as_deref().map(|shadow| to_value(&DecisionWire::of(shadow))),
             }),
         ),
         Event::GrantGiven { call, grant } => about(call, json!({"grant": grant_to_json(grant)})),
-        Event::GrantUsed { call, grant, actor: by, at } => {
-            about(call, json!({"grant_id": grant.as_str(), "actor": actor(by), "at": moment(*at)}))
+        Event::GrantUsed { call, grant, actor: by } => {
+            about(call, json!({"grant_id": grant.as_str(), "actor": actor(by)}))
         }
         Event::ToolChanged { call, .. } => about(call, Value::Null),
         Event::CallAnswered(answered) => about_call(run, answered.call, answer_fields(answered)),
         Event::CallExpired { call } | Event::CallRequeued { call } => about(call, Value::Null),
         Event::CallDoubted { call, cause, .. } => about(call, json!({"cause": cause.as_str()})),
-        Event::ToolStarted { call, attempt, at } => about(call, json!({"attempt": attempt.0, "at": moment(*at)})),
+        Event::ToolStarted { call, attempt } => about(call, json!({"attempt": attempt.0})),
         Event::CallDeferred { call, attempt, deadline } => {
             about(call, json!({"attempt": attempt.0, "deadline": deadline.map(moment)}))
         }
-        Event::TaskTaken { call, attempt, worker, at, .. } => {
-            about(call, json!({"attempt": attempt.0, "worker": &**worker, "at": moment(*at)}))
+        Event::TaskTaken { call, attempt, worker, since, .. } => {
+            about(call, json!({"attempt": attempt.0, "worker": &**worker, "since": moment(*since)}))
         }
-        Event::EvidenceGiven { call, attempt, worker, result, at } => {
-            about(call, json!({"attempt": attempt.0, "worker": &**worker, "at": moment(*at)}))
-                .with("result", &result_shown(result))
+        Event::EvidenceGiven { call, attempt, worker, result } => {
+            about(call, json!({"attempt": attempt.0, "worker": &**worker})).with("result", &result_shown(result))
         }
         Event::ToolEnded { call, settlement } => {
             let attempt = run.call(*call).map(|call| call.attempts.0);
@@ -185,7 +184,6 @@ fn answer_fields(answered: &CallAnswered) -> Shown {
         "reason": answered.why().map(|reason| &**reason),
         "digest": answered.digest.map(|digest| digest.to_string()),
         "actor": actor(&answered.actor),
-        "at": moment(answered.at),
     }))
     .with("result", &result.map(|result| result_shown(result)))
     .with("arguments", &edited)

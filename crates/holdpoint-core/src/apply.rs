@@ -5,45 +5,42 @@ use std::sync::Arc;
 use crate::texts;
 use crate::{
     Actor, Answer, Arguments, Asked, Attempt, Call, CallAnswered, CallArguments, CallIndex, CallState, Code,
-    Completeness, Decision, Doubt, DoubtCause, Event, Evidence, Failure, Given, Ground, Message, MessageCompleted,
-    Outcome, Phase, Question, QuestionAnswer, QuestionKind, ResultOrder, Run, RunStarted, Settlement, Source, Stage,
-    Stated, StopReason, Tally, Terms, Timestamp, ToolFacts, ToolMessage, ToolResult, Turn, Work,
+    Completeness, Decision, Doubt, DoubtCause, Event, Evidence, Failure, Given, Ground, LogEntry, Message,
+    MessageCompleted, Outcome, Phase, Question, QuestionAnswer, QuestionKind, ResultOrder, Run, RunStarted, Settlement,
+    Source, Stage, Stated, StopReason, Tally, Terms, Timestamp, ToolFacts, ToolMessage, ToolResult, Turn, Work,
 };
 
 impl Run {
-    /// Records one event.
-    pub fn apply(&mut self, event: &Event) {
+    /// Records one entry of the log.
+    pub fn apply(&mut self, entry: &LogEntry) {
         self.revision.0 += 1;
-        match event {
-            Event::RunStarted(started) => self.apply_started(started),
+        let at = entry.at;
+        match &entry.event {
+            Event::RunStarted(started) => self.apply_started(started, at),
             Event::Imported(snapshot) => self.restore(snapshot),
             Event::TurnStarted { turn } => self.apply_turn_started(*turn),
             Event::MessageCompleted(completed) => self.apply_message(completed),
-            Event::CallDecided { call, stage: Stage::Policy, decision, at, .. } => {
-                self.apply_policy(*call, decision, *at);
-            }
-            Event::CallDecided { call, stage: Stage::Recheck, decision, at, .. } => {
-                self.apply_recheck(*call, decision, *at);
-            }
-            Event::CallAnswered(answered) => self.apply_answered(answered),
+            Event::CallDecided { call, stage: Stage::Policy, decision, .. } => self.apply_policy(*call, decision, at),
+            Event::CallDecided { call, stage: Stage::Recheck, decision, .. } => self.apply_recheck(*call, decision, at),
+            Event::CallAnswered(answered) => self.apply_answered(answered, at),
             Event::GrantGiven { .. } => self.grants = self.grants.saturating_add(1),
-            Event::GrantUsed { call, actor, at, .. } => self.change(*call, |call| approve_standing(call, actor, *at)),
+            Event::GrantUsed { call, actor, .. } => self.change(*call, |call| approve_standing(call, actor, at)),
             // Whoever keeps grants knows; the log remembers who did it.
             Event::GrantRevoked { .. } => {}
             Event::ToolChanged { call, tool } => self.apply_tool_changed(*call, tool),
             Event::CallExpired { call } => self.apply_expired(*call),
-            Event::ToolStarted { call, attempt, at } => self.apply_tool_started(*call, *attempt, *at),
+            Event::ToolStarted { call, attempt } => self.apply_tool_started(*call, *attempt, at),
             Event::CallDeferred { call, attempt, deadline } => self.apply_deferred(*call, *attempt, *deadline),
-            Event::TaskTaken { call, attempt, worker, at, .. } => self.apply_taken(*call, *attempt, worker, *at),
+            Event::TaskTaken { call, attempt, worker, since, .. } => self.apply_taken(*call, *attempt, worker, *since),
             Event::ToolEnded { call, settlement } => self.apply_tool_ended(*call, settlement),
             Event::HookFailed { detail, .. } => self.stopping = Some(detail.clone()),
             Event::CallRequeued { call } => self.change(*call, |call| call.state = CallState::Ready),
             Event::CallDoubted { call, cause, asks, may_run } => {
                 self.apply_doubted(*call, *cause, texts::doubt_reason(*cause, *may_run), asks.as_ref());
             }
-            Event::EvidenceGiven { call, attempt, worker, result, at } => {
+            Event::EvidenceGiven { call, attempt, worker, result } => {
                 let (worker, result) = (Arc::clone(worker), Arc::clone(result));
-                self.apply_evidence(*call, Evidence { attempt: *attempt, worker, result, at: *at });
+                self.apply_evidence(*call, Evidence { attempt: *attempt, worker, result, at });
             }
             Event::TurnEnded { completeness: Completeness::Interrupted, .. } => {}
             Event::TurnEnded { completeness: Completeness::Complete, .. } => self.apply_turn_complete(),
@@ -64,7 +61,7 @@ impl Run {
         }
     }
 
-    fn apply_started(&mut self, started: &RunStarted) {
+    fn apply_started(&mut self, started: &RunStarted, at: Timestamp) {
         self.settings = Arc::clone(&started.settings);
         self.context = started.context.clone();
         self.agent = started.agent.clone();
@@ -72,7 +69,7 @@ impl Run {
         self.actor = started.actor.clone();
         self.session = started.session.clone();
         self.trace = started.trace.clone();
-        self.created_at = started.at;
+        self.created_at = at;
         self.messages = started.messages.clone();
         self.history_len = u32::try_from(started.messages.len()).unwrap_or(u32::MAX);
         self.phase = Phase::Between;
@@ -165,12 +162,12 @@ impl Run {
         self.settle(call, Settlement { code: Some(Code::PolicyRevoked), ..revoked });
     }
 
-    fn apply_answered(&mut self, answered: &CallAnswered) {
+    fn apply_answered(&mut self, answered: &CallAnswered, at: Timestamp) {
         let index = answered.call;
         let question = self.question_digest(index);
         self.change(index, |call| call.answered = question);
         match &answered.answer {
-            Answer::ApproveEdited(arguments) => self.apply_edited(answered, arguments),
+            Answer::ApproveEdited(arguments) => self.apply_edited(answered, arguments, at),
             Answer::Refuse { reason } => {
                 let text = match self.call(index).and_then(Call::question).map(Question::kind) {
                     Some(QuestionKind::Input) => texts::declined_text,
@@ -179,24 +176,24 @@ impl Run {
                 };
                 self.settle(index, unexecuted(Outcome::Refused, text(reason.as_deref())));
             }
-            Answer::Approve => self.apply_stated(answered, Stated::Approve),
-            Answer::Supply(result) => self.apply_stated(answered, Stated::Supply(Arc::clone(result))),
-            Answer::Happened(result) => self.apply_stated(answered, Stated::Happened(Arc::clone(result))),
+            Answer::Approve => self.apply_stated(answered, Stated::Approve, at),
+            Answer::Supply(result) => self.apply_stated(answered, Stated::Supply(Arc::clone(result)), at),
+            Answer::Happened(result) => self.apply_stated(answered, Stated::Happened(Arc::clone(result)), at),
         }
     }
 
     /// One more person says something that as many people as must have to say alike.
-    fn apply_stated(&mut self, answered: &CallAnswered, stated: Stated) {
+    fn apply_stated(&mut self, answered: &CallAnswered, stated: Stated, at: Timestamp) {
         let index = answered.call;
         match &answered.decision {
             Some(Decision::Deny(ground)) => return self.revoke(index, ground),
             Some(Decision::Confirm(ground, terms)) if self.is_stricter(index, terms) => {
-                return self.change(index, |call| ask_on_other_terms(call, ground, terms, answered.at));
+                return self.change(index, |call| ask_on_other_terms(call, ground, terms, at));
             }
             Some(Decision::Allow(_) | Decision::Confirm(..)) | None => {}
         }
         self.change(index, |call| {
-            count(call, answered, stated.clone());
+            count(call, answered, stated.clone(), at);
         });
         let Some(question) = self.call(index).and_then(Call::question).filter(|question| question.has_quorum(&stated))
         else {
@@ -227,7 +224,7 @@ impl Run {
         });
     }
 
-    fn apply_edited(&mut self, answered: &CallAnswered, arguments: &Arguments) {
+    fn apply_edited(&mut self, answered: &CallAnswered, arguments: &Arguments, at: Timestamp) {
         let index = answered.call;
         self.change(index, |call| {
             let before = call.canonical().map(Arguments::digest);
@@ -246,7 +243,7 @@ impl Run {
                 self.settle(index, unexecuted(Outcome::Denied, text));
             }
             Some(Decision::Allow(_)) => self.change(index, |call| {
-                count(call, answered, Stated::Approve);
+                count(call, answered, Stated::Approve, at);
                 ready(call);
             }),
             Some(Decision::Confirm(ground, terms)) => self.change(index, |call| {
@@ -255,15 +252,15 @@ impl Run {
                     question.ground = ground.clone();
                     question.terms.quorum = terms.quorum;
                     // The rule for what is shown now may leave less time, and never leaves more.
-                    let deadline = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
+                    let deadline = terms.expires_in_ms.map(|ms| at.plus_ms(ms));
                     question.deadline = question.deadline.into_iter().chain(deadline).min();
                     call.terms = question.terms.clone();
-                    approve(call, answered);
+                    approve(call, answered, at);
                 } else {
-                    ask_on_other_terms(call, ground, terms, answered.at);
+                    ask_on_other_terms(call, ground, terms, at);
                 }
             }),
-            None => self.change(index, |call| approve(call, answered)),
+            None => self.change(index, |call| approve(call, answered, at)),
         }
     }
 
@@ -494,8 +491,8 @@ fn approve_standing(call: &mut Call, actor: &Actor, at: Timestamp) {
 }
 
 /// One more person approves what is shown.
-fn approve(call: &mut Call, answered: &CallAnswered) {
-    count(call, answered, Stated::Approve);
+fn approve(call: &mut Call, answered: &CallAnswered, at: Timestamp) {
+    count(call, answered, Stated::Approve, at);
     make_ready(call);
 }
 
@@ -506,9 +503,9 @@ fn make_ready(call: &mut Call) {
     }
 }
 
-fn count(call: &mut Call, answered: &CallAnswered, stated: Stated) {
+fn count(call: &mut Call, answered: &CallAnswered, stated: Stated, at: Timestamp) {
     let (actor, reason) = (answered.actor.clone(), answered.reason.clone());
-    count_one(call, QuestionAnswer { actor, stated, standing: false, at: answered.at, reason });
+    count_one(call, QuestionAnswer { actor, stated, standing: false, at, reason });
 }
 
 /// One person counts once: what they say now takes the place of what they, or a grant for them, said before.

@@ -5,7 +5,8 @@
 //! so that several inputs share one commit where they can.
 
 use crate::{
-    Attempt, CallIndex, Effect, Event, FinalTools, Input, PauseReason, Rejection, Revision, Run, StopReason, Timestamp,
+    Attempt, CallIndex, Effect, Event, FinalTools, Input, LogEntry, PauseReason, Rejection, Revision, Run, StopReason,
+    Timestamp,
 };
 
 /// Drives one run within one process.
@@ -13,7 +14,7 @@ use crate::{
 pub struct Conductor {
     run: Run,
     durable: Revision,
-    outbox: Vec<Event>,
+    outbox: Vec<LogEntry>,
     intents: Vec<(CallIndex, Attempt)>,
     executing: bool,
 }
@@ -76,7 +77,7 @@ impl Conductor {
     }
 
     /// The events that are not durable yet.
-    pub fn outbox(&self) -> &[Event] {
+    pub fn outbox(&self) -> &[LogEntry] {
         &self.outbox
     }
 
@@ -90,19 +91,19 @@ impl Conductor {
     /// # Errors
     /// When the run does not accept it; then nothing changed.
     pub fn feed(&mut self, input: Input, now: Timestamp) -> Result<usize, Rejection> {
-        let events = self.run.step(input, now)?;
-        for event in &events {
-            if let Event::ToolStarted { call, attempt, .. } = event {
-                self.intents.push((*call, *attempt));
+        let entries = self.run.step(input, now)?;
+        for entry in &entries {
+            if let Event::ToolStarted { call, attempt } = entry.event {
+                self.intents.push((call, attempt));
             }
         }
-        let count = events.len();
-        self.outbox.extend(events);
+        let count = entries.len();
+        self.outbox.extend(entries);
         Ok(count)
     }
 
     /// The outbox is durable. Returns the events that are, in order; the last of them is number [`Self::durable`].
-    pub fn committed(&mut self) -> Vec<Event> {
+    pub fn committed(&mut self) -> Vec<LogEntry> {
         self.durable = self.run.revision();
         std::mem::take(&mut self.outbox)
     }

@@ -9,6 +9,15 @@ use crate::{
     Timestamp, ToolFacts, ToolResult, Turn, Usage,
 };
 
+/// One entry of a run's log. `Run::step` stamps every event with the `now` that it was given, so the core reads no clock.
+#[derive(Clone, Debug)]
+pub struct LogEntry {
+    /// When it happened.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+}
+
 /// One thing that happened.
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -33,8 +42,6 @@ pub enum Event {
         decision: Decision,
         /// What a policy that is only being tried would have decided.
         shadow: Option<Box<Decision>>,
-        /// When.
-        at: Timestamp,
     },
     /// A person answered a question.
     CallAnswered(Box<CallAnswered>),
@@ -53,8 +60,6 @@ pub enum Event {
         grant: GrantId,
         /// Who gave it.
         actor: Actor,
-        /// When it was used.
-        at: Timestamp,
     },
     /// A grant that was given in this run was taken back.
     GrantRevoked {
@@ -62,8 +67,6 @@ pub enum Event {
         grant: GrantId,
         /// By whom.
         actor: Actor,
-        /// When.
-        at: Timestamp,
     },
     /// The tool of a call that was about to run has another schema by now.
     ToolChanged {
@@ -83,8 +86,6 @@ pub enum Event {
         call: CallIndex,
         /// For the how-manieth time.
         attempt: Attempt,
-        /// When.
-        at: Timestamp,
     },
     /// A call was handed to somebody outside.
     CallDeferred {
@@ -106,7 +107,7 @@ pub enum Event {
         /// Who.
         worker: Arc<str>,
         /// Since when.
-        at: Timestamp,
+        since: Timestamp,
     },
     /// A call has its result.
     ToolEnded {
@@ -148,8 +149,6 @@ pub enum Event {
         worker: Arc<str>,
         /// What they brought.
         result: Arc<ToolResult>,
-        /// When.
-        at: Timestamp,
     },
     /// A turn ended, or was left at a pause or a failure.
     TurnEnded {
@@ -239,8 +238,6 @@ pub struct RunStarted {
     pub session: Option<Arc<str>>,
     /// The trace of whoever started it, as W3C `traceparent`.
     pub trace: Option<Arc<str>>,
-    /// When.
-    pub at: Timestamp,
 }
 
 /// A reply of the model.
@@ -294,8 +291,6 @@ pub struct CallAnswered {
     pub decision: Option<Decision>,
     /// Why, if they said so. That of a refusal is in the answer.
     pub reason: Option<Arc<str>>,
-    /// When.
-    pub at: Timestamp,
 }
 
 impl CallAnswered {

@@ -1,7 +1,7 @@
 //! What a run can be told, in the past tense: one file per kind, each with the decision that it leads to.
 //!
-//! Every decision has the same shape: `decide(run, input, now) -> Result<Vec<Event>, Rejection>`. It reads the run and
-//! changes nothing.
+//! Every decision has the same shape: `decide(run, input, now) -> Result<Vec<Event>, Rejection>`, without `now` where time
+//! does not matter. It reads the run and changes nothing.
 
 use std::sync::Arc;
 
@@ -139,14 +139,14 @@ impl Input {
 
 pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     match input {
-        Input::Started(started) => started::decide(run, *started, now),
+        Input::Started(started) => started::decide(run, *started),
         Input::Imported(snapshot) => imported::decide(run, snapshot),
         Input::Measured(measured) => measured::decide(run, measured),
         Input::Replied(replied) => replied::decide(run, *replied),
         Input::ModelFailed(failed) => model_failed::decide(run, failed),
         Input::Authorized(authorized) => authorized::decide(run, authorized, now),
-        Input::ToolChanged(changed) => tool_changed::decide(run, *changed, now),
-        Input::Began(began) => began::decide(run, began, now),
+        Input::ToolChanged(changed) => tool_changed::decide(run, *changed),
+        Input::Began(began) => began::decide(run, began),
         Input::Deferred(deferred) => deferred::decide(run, deferred, now),
         Input::Returned(returned) => returned::decide(run, *returned),
         Input::Unfinished(unfinished) => unfinished::decide(run, unfinished),
@@ -155,9 +155,9 @@ pub(crate) fn decide(run: &Run, input: Input, now: Timestamp) -> Result<Vec<Even
         Input::Delivered(delivered) => delivered::decide(run, *delivered, now),
         Input::TasksReturned(returned) => tasks_returned::decide(run, *returned, now),
         Input::TaskLost(lost) => task_lost::decide(run, lost, now),
-        Input::TaskRevoked(revoked) => task_revoked::decide(run, revoked, now),
+        Input::TaskRevoked(revoked) => task_revoked::decide(run, revoked),
         Input::TaskLate(late) => task_late::decide(run, *late, now),
-        Input::GrantRevoked(revoked) => grant_revoked::decide(run, revoked, now),
+        Input::GrantRevoked(revoked) => grant_revoked::decide(run, revoked),
         Input::Elapsed => elapsed::decide(run, now),
         Input::Recovered(recovered) => recovered::decide(run, &recovered),
         Input::Cancelled(cancelled) => cancelled::decide(run, cancelled),

@@ -43,7 +43,7 @@ pub use content::{Blob, Block, ResultKind, ToolResult};
 pub use decision::{Actor, Answer, Decision, FourEyes, Ground, Terms};
 pub use doubt::{Doubt, DoubtCause, Evidence, Given};
 pub use earlier::{EarlierCall, Edited};
-pub use event::{CallAnswered, CallOpening, Completeness, Event, MessageCompleted, RunStarted, Stage};
+pub use event::{CallAnswered, CallOpening, Completeness, Event, LogEntry, MessageCompleted, RunStarted, Stage};
 pub use grant::{Covers, Grant, GrantScope, Reach, Remember};
 pub use ids::{
     Attempt, BatchId, CallId, CallIndex, CallKey, ContinuationId, Digest, Epoch, Fence, GrantId, IdempotencyKey,

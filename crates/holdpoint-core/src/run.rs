@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::input::{self, Usage};
 use crate::{
     Actor, Attributes, BatchId, Call, CallIndex, CallRecord, CallState, ContinuationId, Edited, Epoch, Event, Failure,
-    Input, Message, ModelStop, Outcome, PauseNumber, PauseReason, QuestionDigest, Rejection, Revision, RunId, Settings,
-    Siblings, Status, StopReason, Tally, Timestamp, Turn,
+    Input, LogEntry, Message, ModelStop, Outcome, PauseNumber, PauseReason, QuestionDigest, Rejection, Revision, RunId,
+    Settings, Siblings, Status, StopReason, Tally, Timestamp, Turn,
 };
 
 /// A run. Made empty, then told what happened.
@@ -134,24 +134,18 @@ impl Run {
     ///
     /// # Errors
     /// When the input cannot be accepted; then nothing changed.
-    pub fn step(&mut self, input: Input, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+    pub fn step(&mut self, input: Input, now: Timestamp) -> Result<Vec<LogEntry>, Rejection> {
         let mut events = self.handle(input, now)?;
-        for event in &events {
-            self.apply(event);
-        }
-        if events.is_empty() {
-            return Ok(events);
-        }
-        loop {
-            let more = self.follow();
-            if more.is_empty() {
-                return Ok(events);
+        let mut log = Vec::with_capacity(events.len());
+        while !events.is_empty() {
+            for event in events {
+                let entry = LogEntry { at: now, event };
+                self.apply(&entry);
+                log.push(entry);
             }
-            for event in &more {
-                self.apply(event);
-            }
-            events.extend(more);
+            events = self.follow();
         }
+        Ok(log)
     }
 
     /// The run's id.

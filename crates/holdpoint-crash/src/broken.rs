@@ -11,7 +11,7 @@ use holdpoint::store::{
     TaskCompletion, TaskGuard, TaskLease, TaskQueueLayer, TaskState, Transition,
 };
 use holdpoint_codec::decode_event;
-use holdpoint_core::{Event, Revision, RunId};
+use holdpoint_core::{Event, LogEntry, Revision, RunId};
 use tokio::task::JoinHandle;
 
 /// How long after its acknowledgement an intent becomes durable when intents are switched off.
@@ -59,7 +59,10 @@ impl NoIntent {
 }
 
 pub(crate) fn has_intent(transition: &Transition) -> bool {
-    transition.records.iter().any(|record| matches!(decode_event(record), Ok(Event::ToolStarted { .. })))
+    transition
+        .records
+        .iter()
+        .any(|record| matches!(decode_event(record), Ok(LogEntry { event: Event::ToolStarted { .. }, .. })))
 }
 
 impl Layer for NoIntent {

@@ -49,7 +49,7 @@ pub(crate) async fn tell(store: &Store, run: &RunId) -> anyhow::Result<Option<To
 /// Whether a result is in the log of a run, as that of a call or as evidence.
 pub(crate) async fn has_result(store: &Store, run: &RunId, text: &str) -> anyhow::Result<bool> {
     for record in store.runs.load(&Scope::All, run, Revision(0)).await? {
-        let found = match decode_event(&record.body)? {
+        let found = match decode_event(&record.body)?.event {
             Event::ToolEnded { settlement, .. } => settlement.result.text() == text,
             Event::EvidenceGiven { result, .. } => result.text() == text,
             _ => false,
@@ -66,14 +66,14 @@ pub(crate) async fn doubts_answered_by(store: &Store, run: &RunId, digest: Diges
     let mut read = new_run(run.clone());
     let mut found = 0;
     for record in store.runs.load(&Scope::All, run, Revision(0)).await? {
-        let event = decode_event(&record.body)?;
-        if let Event::CallAnswered(answered) = &event
+        let entry = decode_event(&record.body)?;
+        if let Event::CallAnswered(answered) = &entry.event
             && answered.digest == Some(digest)
             && read.call(answered.call).is_some_and(Call::is_uncertain)
         {
             found += 1;
         }
-        read.apply(&event);
+        read.apply(&entry);
     }
     Ok(found)
 }

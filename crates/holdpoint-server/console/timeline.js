@@ -165,8 +165,8 @@ export class Timeline {
                 break;
             case "task_taken":
                 row.state = `worker ${event.worker} has it`;
-                call.startedAt = event.at;
-                this.waited(row, event.at);
+                call.startedAt = event.since;
+                this.waited(row, event.since);
                 break;
             case "call_doubted":
                 row.state = "in doubt";

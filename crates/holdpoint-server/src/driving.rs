@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use holdpoint::codec::Shown;
 use holdpoint::{Error, RunId, RunResult, RunStream, StreamEvent};
-use holdpoint_core::{Event, Revision};
+use holdpoint_core::{LogEntry, Revision};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, oneshot};
 use tokio_util::task::TaskTracker;
@@ -132,7 +132,7 @@ impl Driving {
                 if let StreamEvent::Durable(durable) = &event
                     && let Some(accepted) = accepted.take()
                 {
-                    let _ = accepted.send((durable.seq, durable.event.clone()));
+                    let _ = accepted.send((durable.seq, durable.entry.clone()));
                 }
                 driver.tell(&event);
             }
@@ -165,7 +165,7 @@ impl Driving {
 
 /// A segment that is driven.
 pub(crate) struct Driven {
-    is_accepted: oneshot::Receiver<(Revision, Event)>,
+    is_accepted: oneshot::Receiver<(Revision, LogEntry)>,
     is_done: oneshot::Receiver<Result<RunResult, Error>>,
     pub(crate) live: broadcast::Receiver<Live>,
 }
@@ -173,7 +173,7 @@ pub(crate) struct Driven {
 /// What became of what was asked.
 pub(crate) enum Accepted {
     /// It is durable; the run goes on. The first event that followed, and its number.
-    Moved(Revision, Box<Event>),
+    Moved(Revision, Box<LogEntry>),
     /// It was accepted and changed nothing, or the segment is over already.
     Still(Box<RunResult>),
 }

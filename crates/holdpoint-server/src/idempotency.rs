@@ -156,9 +156,9 @@ impl Moves {
         let mut run = new_run(self.run.clone());
         let mut found = None;
         for record in records {
-            let event = decode_event(&record.body).ok()?;
-            run.apply(&event);
-            if event.request().is_some_and(|request| **request == *name) {
+            let entry = decode_event(&record.body).ok()?;
+            run.apply(&entry);
+            if entry.event.request().is_some_and(|request| **request == *name) {
                 found = Some(record.seq);
             }
         }

@@ -173,7 +173,7 @@ impl World {
             Word::Drive => {}
             Word::Cancel => self.cancel(&mut process),
         }
-        let is_starting = process.machine.outbox().iter().any(|event| matches!(event, Event::ToolStarted { .. }));
+        let is_starting = process.machine.outbox().iter().any(|entry| matches!(entry.event, Event::ToolStarted { .. }));
         if is_starting && self.faults == Faults::On && self.random.percent(4) {
             self.cancel(&mut process);
         }
@@ -195,7 +195,7 @@ impl World {
         let _ = self.feed(process, Input::Cancelled(Cancelled { completed, ..Cancelled::by(actor) }));
         let outbox = process.machine.outbox();
         let is_recorded = |place: &Place| {
-            outbox.iter().any(|event| matches!(event, Event::TaskTaken { call, .. } if *call == place.call))
+            outbox.iter().any(|entry| matches!(entry.event, Event::TaskTaken { call, .. } if call == place.call))
         };
         guards.each.retain(|(place, _)| is_recorded(place));
         process.guards = guards;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallIndex, ContinuationId, Digest, Effect, Event, Grant, GrantId, Message, Revision, Run,
+    Attempt, CallIndex, ContinuationId, Digest, Effect, Event, Grant, GrantId, Message, Revision, Run, Timestamp,
 };
 
 use crate::disk::{Disk, Slot};
@@ -38,7 +38,7 @@ mod tasks;
 /// Something that a bystander saw.
 pub(crate) enum Seen<'a> {
     /// An event became durable. The history does not have it yet.
-    Logged { slot: Slot, event: &'a Event, history: &'a History },
+    Logged { slot: Slot, at: Timestamp, event: &'a Event, history: &'a History },
     /// An answer is in a commit that took effect. Its events come next.
     Answered { slot: Slot, answer: &'a Answer },
     /// A commit took effect; the histories have it. `run` is the run as the process that committed has it.

@@ -1,7 +1,7 @@
 //! How a process makes its outbox durable: the commit takes effect or not, is answered late or never, or another process was
 //! faster.
 
-use holdpoint_core::{ClockReading, Event, Input, Limits, Settlement, Source, Status, Turn};
+use holdpoint_core::{ClockReading, Event, Input, Limits, LogEntry, Settlement, Source, Status, Turn};
 use holdpoint_store::{TaskGuard, Transition};
 
 use crate::arrivals::{Arrival, Word};
@@ -60,18 +60,18 @@ impl World {
         for answer in &process.answers {
             self.checks.see(&Seen::Answered { slot, answer }, &self.disk);
         }
-        for event in &self.disk.append(slot, records) {
+        for LogEntry { at, event } in &self.disk.append(slot, records) {
             let history = &self.disk.log(slot).history;
             if let Event::ToolEnded { call, settlement: Settlement { source: Some(Source::External), .. } } = event
                 && history.calls.get(call.as_usize()).is_some_and(|known| !known.is_taken)
             {
                 self.supplied.insert(Place { slot, turn: Turn(history.turn), call: *call });
             }
-            self.checks.see(&Seen::Logged { slot, event, history }, &self.disk);
+            self.checks.see(&Seen::Logged { slot, at: *at, event, history }, &self.disk);
             if let (Event::Imported(_), Some(import)) = (event, self.imports.get(&slot)) {
                 self.disk.log_mut(slot).history = import.history.clone();
             }
-            self.disk.log_mut(slot).history.record(event);
+            self.disk.log_mut(slot).history.record(event, *at);
             self.was_given(slot, event);
         }
         let commit = Commit { used: process.uses.clone(), based_on, found };
@@ -142,7 +142,7 @@ impl World {
         let transition = transition::transition(&transition::Step {
             before: self.disk.log(process.slot).run(),
             after: process.run(),
-            events: process.machine.outbox(),
+            log: process.machine.outbox(),
             guards: &process.guards,
             by: process.id,
             at: self.now,

@@ -1,7 +1,7 @@
 //! What bystanders know of each log: every record that became durable, as it read back.
 
 use holdpoint_codec::new_run;
-use holdpoint_core::{Event, Revision, Run, RunId};
+use holdpoint_core::{LogEntry, Revision, Run, RunId};
 
 use crate::history::History;
 use crate::stored;
@@ -43,15 +43,15 @@ impl Disk {
         &mut self.logs[slot.0]
     }
 
-    /// These records became durable. Returns the events that they are.
-    pub(crate) fn append(&mut self, slot: Slot, records: Vec<stored::Record>) -> Vec<Event> {
+    /// These records became durable. Returns the entries that they are.
+    pub(crate) fn append(&mut self, slot: Slot, records: Vec<stored::Record>) -> Vec<LogEntry> {
         let log = &mut self.logs[slot.0];
         let mut written = Vec::with_capacity(records.len());
         for record in records {
-            let event = stored::read(&record);
-            log.shadow.apply(&event);
+            let entry = stored::read(&record);
+            log.shadow.apply(&entry);
             log.records.push(record);
-            written.push(event);
+            written.push(entry);
         }
         written
     }

@@ -80,7 +80,7 @@ impl World {
             let came = match &result {
                 Ok(count) => {
                     let outbox = process.machine.outbox();
-                    let names: Vec<_> = outbox[outbox.len() - count..].iter().map(Event::name).collect();
+                    let names: Vec<_> = outbox[outbox.len() - count..].iter().map(|entry| entry.event.name()).collect();
                     format!("{names:?}")
                 }
                 Err(rejection) => format!("rejected: {rejection}"),
@@ -93,7 +93,7 @@ impl World {
                     process.uses.push(id);
                 }
                 let outbox = process.machine.outbox();
-                let counted = outbox[outbox.len() - count..].iter().filter_map(|event| match event {
+                let counted = outbox[outbox.len() - count..].iter().filter_map(|entry| match &entry.event {
                     Event::CallAnswered(answered) => Some(answered.call),
                     _ => None,
                 });
@@ -224,7 +224,7 @@ impl World {
             return;
         }
         let mut read = log.rebuilt(durable);
-        process.machine.outbox().iter().for_each(|event| read.apply(event));
+        process.machine.outbox().iter().for_each(|entry| read.apply(entry));
         self.checks.see(&Seen::Rebuilt { live: process.run(), read: &read }, &self.disk);
     }
 

@@ -97,7 +97,7 @@ pub(crate) struct Settled {
 }
 
 impl History {
-    pub(crate) fn record(&mut self, event: &Event) {
+    pub(crate) fn record(&mut self, event: &Event, at: Timestamp) {
         self.revision += 1;
         self.tool_executions += u32::from(self.is_execution(event));
         for (call, result) in self.settled_by(event) {
@@ -117,13 +117,13 @@ impl History {
                 self.previous_completion = std::mem::take(&mut self.completion);
             }
             Event::MessageCompleted(completed) => self.record_message(completed),
-            Event::CallDecided { call, stage: Stage::Policy, decision, at, .. } => {
-                self.change(call.as_usize(), |call| call.decided(decision, *at));
+            Event::CallDecided { call, stage: Stage::Policy, decision, .. } => {
+                self.change(call.as_usize(), |call| call.decided(decision, at));
             }
-            Event::CallDecided { call, stage: Stage::Recheck, decision, at, .. } => {
-                self.change(call.as_usize(), |call| call.rechecked(decision, *at));
+            Event::CallDecided { call, stage: Stage::Recheck, decision, .. } => {
+                self.change(call.as_usize(), |call| call.rechecked(decision, at));
             }
-            Event::CallAnswered(answered) => self.change(answered.call.as_usize(), |call| call.answered(answered)),
+            Event::CallAnswered(answered) => self.change(answered.call.as_usize(), |call| call.answered(answered, at)),
             Event::GrantUsed { call, actor, .. } => {
                 self.change(call.as_usize(), |call| call.stated(actor, &Stated::Approve));
             }
@@ -377,7 +377,7 @@ impl CallHistory {
         }
     }
 
-    fn answered(&mut self, answered: &CallAnswered) {
+    fn answered(&mut self, answered: &CallAnswered, at: Timestamp) {
         let Some(question) = &mut self.question else { return };
         match (&answered.answer, &answered.decision) {
             (Answer::Approve | Answer::Supply(_), Some(Decision::Deny(_))) => return,
@@ -389,7 +389,7 @@ impl CallHistory {
                 question.terms = terms.clone();
                 self.terms = terms.clone();
                 if !question.is_doubt {
-                    question.deadline = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
+                    question.deadline = terms.expires_in_ms.map(|ms| at.plus_ms(ms));
                 }
                 return;
             }
@@ -407,12 +407,12 @@ impl CallHistory {
                     }
                     // Others must look at it: a new question.
                     Some(other @ Decision::Confirm(_, terms)) if question.asks_others(terms) => {
-                        return self.decided(other, answered.at);
+                        return self.decided(other, at);
                     }
                     Some(Decision::Confirm(_, terms)) => {
                         question.terms.quorum = terms.quorum;
                         self.terms.quorum = terms.quorum;
-                        let sooner = terms.expires_in_ms.map(|ms| answered.at.plus_ms(ms));
+                        let sooner = terms.expires_in_ms.map(|ms| at.plus_ms(ms));
                         question.deadline = question.deadline.into_iter().chain(sooner).min();
                     }
                     Some(Decision::Deny(_)) | None => {}

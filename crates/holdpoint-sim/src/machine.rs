@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallIndex, CallState, Conductor, Effect, Event, Input, Message, Rejection, Revision, Run, Step, Timestamp,
+    Attempt, CallIndex, CallState, Conductor, Effect, Event, Input, LogEntry, Message, Rejection, Revision, Run, Step,
+    Timestamp,
 };
 
 use crate::mistake::{self, Mistake};
@@ -14,8 +15,8 @@ use crate::mistake::{self, Mistake};
 pub(crate) struct Machine {
     conductor: Conductor,
     mistake: Option<Mistake>,
-    /// The events that the next commit writes. Equal to the conductor's unless a mistake changed them.
-    outbox: Vec<Event>,
+    /// The entries that the next commit writes. Equal to the conductor's unless a mistake changed them.
+    outbox: Vec<LogEntry>,
     /// Attempts that are started although the conductor did not say so.
     forced: Vec<(CallIndex, Attempt)>,
 }
@@ -33,7 +34,7 @@ impl Machine {
         self.conductor.durable()
     }
 
-    pub(crate) fn outbox(&self) -> &[Event] {
+    pub(crate) fn outbox(&self) -> &[LogEntry] {
         &self.outbox
     }
 
@@ -50,15 +51,17 @@ impl Machine {
         };
         let before = self.outbox.len();
         let run = self.run().clone();
-        if let Some(forged) = mistake::forged(mistake, &run, &input, now) {
-            self.outbox.extend(forged);
+        let stamped = |event| LogEntry { at: now, event };
+        if let Some(forged) = mistake::forged(mistake, &run, &input) {
+            self.outbox.extend(forged.into_iter().map(stamped));
             return Ok(self.outbox.len() - before);
         }
         let told = mistake::told(mistake, &run, input.clone(), now);
         let count = self.conductor.feed(told.input, told.now)?;
         self.record(count);
-        let events = self.outbox.split_off(before);
-        self.outbox.extend(mistake::recorded(mistake, mistake::as_given(&run, &input, events, now)));
+        let events = self.outbox.split_off(before).into_iter().map(|entry| entry.event).collect();
+        let recorded = mistake::recorded(mistake, mistake::as_given(&run, &input, events));
+        self.outbox.extend(recorded.into_iter().map(stamped));
         if mistake == Mistake::StartsBeforeCommit {
             self.forced.extend(self.outbox[before..].iter().filter_map(intent));
         }
@@ -131,9 +134,9 @@ impl Machine {
     }
 }
 
-fn intent(event: &Event) -> Option<(CallIndex, Attempt)> {
-    match event {
-        Event::ToolStarted { call, attempt, .. } => Some((*call, *attempt)),
+fn intent(entry: &LogEntry) -> Option<(CallIndex, Attempt)> {
+    match entry.event {
+        Event::ToolStarted { call, attempt } => Some((call, attempt)),
         _ => None,
     }
 }

@@ -55,7 +55,7 @@ impl World {
         let mut replayed = run.clone();
         match &result {
             Ok(events) => {
-                events.iter().for_each(|event| replayed.apply(event));
+                events.iter().for_each(|entry| replayed.apply(entry));
                 self.checks.see(&Seen::Printed { what: "events", text: &format!("{events:?}") }, &self.disk);
             }
             Err(rejection) => {

@@ -339,7 +339,7 @@ impl Real {
         let mut given = BTreeSet::new();
         for slot in disk.slots() {
             for record in disk.log(slot).records() {
-                if let Event::GrantGiven { grant, .. } = stored::read(record) {
+                if let Event::GrantGiven { grant, .. } = stored::read(record).event {
                     given.insert(self.grant_id(slot, grant.id.as_str()));
                 }
             }

@@ -2,17 +2,17 @@
 
 use holdpoint_codec::continuation::{self, DumpOptions, Traces};
 use holdpoint_codec::{LoadOptions, SigningKey, decode_event, encode_event};
-use holdpoint_core::{Event, Run, Snapshot};
+use holdpoint_core::{LogEntry, Run, Snapshot};
 
 /// One record of a log.
 pub(crate) type Record = Vec<u8>;
 
-pub(crate) fn write(event: &Event) -> Record {
-    encode_event(event)
+pub(crate) fn write(entry: &LogEntry) -> Record {
+    encode_event(entry)
 }
 
 /// What was written reads back; a world in which it does not cannot go on.
-pub(crate) fn read(record: &Record) -> Event {
+pub(crate) fn read(record: &Record) -> LogEntry {
     decode_event(record).expect("an event reads back from the bytes that were written for it")
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdpoint_codec::tasks::encode_task;
 use holdpoint_codec::{audit, encode_grant, encode_question};
-use holdpoint_core::{Attempt, CallIndex, CallState, Event, Run, Status, Timestamp, Turn};
+use holdpoint_core::{Attempt, CallIndex, CallState, Event, LogEntry, Run, Status, Timestamp, Turn};
 use holdpoint_store::{
     GrantOpening, HeadUpdate, Hold, OwnerId, QuestionChange, QuestionEnd, QuestionOpening, TaskChange, TaskGuard,
     TaskOpening, Transition,
@@ -31,7 +31,7 @@ pub(crate) struct Step<'a> {
     pub(crate) before: &'a Run,
     /// The run as it will be.
     pub(crate) after: &'a Run,
-    pub(crate) events: &'a [Event],
+    pub(crate) log: &'a [LogEntry],
     pub(crate) guards: &'a Guards,
     pub(crate) by: ProcessId,
     pub(crate) at: Timestamp,
@@ -53,12 +53,12 @@ pub(crate) fn transition(step: &Step<'_>) -> Transition {
         deadline: run.next_deadline(),
         session: run.session().cloned(),
     };
-    let records = step.events.iter().map(stored::write).collect();
+    let records = step.log.iter().map(stored::write).collect();
     let mut transition = Transition::new(records, head, step.at);
     transition.hold = (run.status() == Status::Running).then(|| hold(step.by));
     transition.tasks = changes(step);
-    transition.audit = audit::encode(run, step.events, step.at);
-    transition.grants = step.events.iter().filter_map(granted).collect();
+    transition.audit = audit::encode(run, step.log, step.at);
+    transition.grants = step.log.iter().filter_map(|entry| granted(&entry.event)).collect();
     transition.questions = questions(step);
     transition
 }

@@ -7,8 +7,8 @@ use holdpoint::{
     RunStream, StreamEvent,
 };
 use holdpoint_codec::continuation;
-use holdpoint_codec::new_run;
-use holdpoint_core::{Code, Event, Revision};
+use holdpoint_codec::imported_run;
+use holdpoint_core::{Code, Revision};
 use serde_json::{Map, Value};
 
 use crate::error::Problem;
@@ -282,8 +282,7 @@ impl World {
         let options =
             continuation::LoadOptions { keys: std::slice::from_ref(&self.key), ..continuation::LoadOptions::default() };
         let loaded = continuation::load(payload.as_bytes(), &options).map_err(failed)?;
-        let mut run = new_run(loaded.run_id.clone());
-        run.apply(&Event::Imported(Arc::new(loaded.snapshot)));
+        let run = imported_run(loaded.run_id.clone(), Arc::new(loaded.snapshot));
         let keys = spec.context_keys.as_ref().map(|keys| keys.iter().map(|key| key.as_str().into()).collect());
         let options = continuation::DumpOptions {
             context: Some(&loaded.context),

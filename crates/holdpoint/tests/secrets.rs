@@ -125,7 +125,7 @@ async fn follow(seen: &Seen, mut stream: RunStream) -> RunResult {
     while let Some(event) = stream.next().await {
         seen.debug(&event);
         if let holdpoint::StreamEvent::Durable(durable) = &event {
-            seen.debug(&durable.event);
+            seen.debug(&durable.entry);
         }
     }
     let result = stream.result().await.unwrap();

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Answer, Arguments, Call, CallAnswered, CallIndex, Decision, Digest, Event, MessageCompleted, Outcome, Run,
-    Settlement, Stage, StopReason, Turn,
+    Answer, Arguments, Call, CallAnswered, CallIndex, Decision, Digest, Event, LogEntry, MessageCompleted, Outcome,
+    Run, Settlement, Stage, StopReason, Turn,
 };
 
 use super::{AuditedCall, Entry, Said, Shadowed};
 use crate::arguments::idempotency_key;
 
 /// What the events of a step say, in order. `run` is the run after all of them.
-pub(super) fn of(run: &Run, events: &[Event]) -> Vec<Entry> {
-    let began = events.iter().find_map(|event| match event {
+pub(super) fn of(run: &Run, log: &[LogEntry]) -> Vec<Entry> {
+    let events = || log.iter().map(|entry| &entry.event);
+    let began = events().find_map(|event| match event {
         // A turn begins in the step that ended the one before it.
         Event::TurnStarted { turn } => Some(Turn(turn.0.saturating_sub(1))),
         _ => None,
     });
     let mut step = Step { run, turn: began.unwrap_or(run.turn()), entries: Vec::new() };
-    events.iter().for_each(|event| step.follow(event));
+    events().for_each(|event| step.follow(event));
     step.entries
 }
 
@@ -77,9 +78,9 @@ impl Step<'_> {
                 idempotency_key: self.digest(*call).map(|d| idempotency_key(self.run.id(), self.turn, *call, d)),
                 ..about(call)
             },
-            Event::TaskTaken { call, attempt, worker, at, .. } => {
+            Event::TaskTaken { call, attempt, worker, since, .. } => {
                 let worker = Some(Arc::clone(worker));
-                Entry { attempt: Some(*attempt), worker, since: Some(*at), ..about(call) }
+                Entry { attempt: Some(*attempt), worker, since: Some(*since), ..about(call) }
             }
             Event::ToolEnded { call, settlement } => settled(about(call), settlement),
             Event::CallDoubted { call, cause, .. } => Entry { cause: Some(*cause), ..about(call) },

@@ -18,6 +18,8 @@ use crate::wire::{
 pub(super) struct Record {
     pub(super) v: u32,
     pub(super) event: Cow<'static, str>,
+    /// Microseconds since 1970.
+    pub(super) at: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) turn: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +34,7 @@ pub(super) struct Record {
     pub(super) epoch: Option<u32>,
     /// Microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) at: Option<i64>,
+    pub(super) since: Option<i64>,
     /// Microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<i64>,
@@ -124,13 +126,14 @@ impl Record {
         Self {
             v: VERSION,
             event: Cow::Borrowed(event),
+            at: 0,
             turn: None,
             call: None,
             attempt: None,
             fence: None,
             pause: None,
             epoch: None,
-            at: None,
+            since: None,
             deadline: None,
             worker: None,
             cause: None,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, DoubtCause, Epoch, Event, Fence, GrantId, Message,
-    MessageCompleted, ModelStop, PauseNumber, PauseReason, RunStarted, Stage, StopReason, Timestamp, Turn,
+    Attempt, CallAnswered, CallIndex, CallOpening, Completeness, DoubtCause, Epoch, Event, Fence, GrantId, LogEntry,
+    Message, MessageCompleted, ModelStop, PauseNumber, PauseReason, RunStarted, Stage, StopReason, Timestamp, Turn,
 };
 
 use super::record::Record;
@@ -12,8 +12,12 @@ use super::written::requested_names;
 use crate::wire::{Fault, OpeningWire, Wire, all_core};
 
 impl Record {
-    /// The event of a record.
-    pub(super) fn core(self) -> Result<Event, Fault> {
+    /// The entry of a record.
+    pub(super) fn core(self) -> Result<LogEntry, Fault> {
+        Ok(LogEntry { at: Timestamp(self.at), event: self.event()? })
+    }
+
+    fn event(self) -> Result<Event, Fault> {
         Ok(match &*self.event {
             "run_started" => Event::RunStarted(Arc::new(self.run_started()?)),
             "imported" => {
@@ -25,7 +29,6 @@ impl Record {
             "call_decided" => Event::CallDecided {
                 call: self.call()?,
                 stage: self.stage.map_or(Stage::Policy, |name| name.0),
-                at: self.at()?,
                 decision: need(self.decision, "decision")?.core().map_err(|fault| fault.within("decision"))?,
                 shadow: self.shadow.map(Wire::core).transpose().map_err(|fault| fault.within("shadow"))?.map(Box::new),
             },
@@ -46,7 +49,7 @@ impl Record {
                     may_run: self.may_run,
                 }
             }
-            "tool_started" => Event::ToolStarted { call: self.call()?, attempt: self.attempt()?, at: self.at()? },
+            "tool_started" => Event::ToolStarted { call: self.call()?, attempt: self.attempt()? },
             "call_deferred" | "task_taken" | "evidence_given" => return self.task(),
             "tool_ended" => Event::ToolEnded {
                 call: self.call()?,
@@ -71,13 +74,13 @@ impl Record {
             let grant = need(self.grant, "grant")?.core().map_err(|fault| fault.within("grant"))?;
             return Ok(Event::GrantGiven { call, grant: Arc::new(grant) });
         }
-        let (at, call) = (self.at()?, self.call);
+        let call = self.call;
         let grant = GrantId::new(need(self.grant_id, "grant_id")?.0);
         let actor = self.actor.core().map_err(|fault| fault.within("actor"))?;
         if self.event == "grant_revoked" {
-            return Ok(Event::GrantRevoked { grant, actor, at });
+            return Ok(Event::GrantRevoked { grant, actor });
         }
-        Ok(Event::GrantUsed { call: CallIndex(need(call, "call")?), grant, actor, at })
+        Ok(Event::GrantUsed { call: CallIndex(need(call, "call")?), grant, actor })
     }
 
     /// The events about a call that somebody outside does.
@@ -86,14 +89,14 @@ impl Record {
         if self.event == "call_deferred" {
             return Ok(Event::CallDeferred { call, attempt, deadline: self.deadline.map(Timestamp) });
         }
-        let at = self.at()?;
         let worker = need(self.worker, "worker")?.0;
         if self.event == "task_taken" {
             let fence = Fence(need(self.fence, "fence")?);
-            return Ok(Event::TaskTaken { call, attempt, fence, worker, at });
+            let since = Timestamp(need(self.since, "since")?);
+            return Ok(Event::TaskTaken { call, attempt, fence, worker, since });
         }
         let result = need(self.result, "result")?.core().map_err(|fault| fault.within("result"))?;
-        Ok(Event::EvidenceGiven { call, attempt, worker, result: Arc::new(result), at })
+        Ok(Event::EvidenceGiven { call, attempt, worker, result: Arc::new(result) })
     }
 
     /// The events by which a segment of a run comes to its end or begins again.
@@ -128,7 +131,6 @@ impl Record {
 
     fn run_started(self) -> Result<RunStarted, Fault> {
         Ok(RunStarted {
-            at: self.at()?,
             settings: Arc::new(self.settings.core().map_err(|fault| fault.within("settings"))?),
             context: self.context.0,
             agent: self.agent.map(|text| text.0),
@@ -155,7 +157,6 @@ impl Record {
     fn call_answered(self) -> Result<CallAnswered, Fault> {
         Ok(CallAnswered {
             call: self.call()?,
-            at: self.at()?,
             actor: self.actor.core().map_err(|fault| fault.within("actor"))?,
             answer: need(self.answer, "answer")?.core().map_err(|fault| fault.within("answer"))?,
             digest: self.digest.map(|digest| digest.0),
@@ -178,10 +179,6 @@ impl Record {
 
     fn pause(&self) -> Result<PauseNumber, Fault> {
         need(self.pause, "pause").map(PauseNumber)
-    }
-
-    fn at(&self) -> Result<Timestamp, Fault> {
-        need(self.at, "at").map(Timestamp)
     }
 
     fn waits_for(&self) -> Result<PauseReason, Fault> {

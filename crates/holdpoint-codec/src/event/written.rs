@@ -1,8 +1,8 @@
 //! From an event to its record.
 
 use holdpoint_core::{
-    Actor, CallAnswered, CallIndex, Completeness, Decision, DoubtCause, Event, Message, MessageCompleted, ModelStop,
-    RunStarted, Stage, StopReason, Timestamp,
+    CallAnswered, CallIndex, Completeness, Decision, DoubtCause, Event, LogEntry, Message, MessageCompleted, ModelStop,
+    RunStarted, Stage, StopReason,
 };
 
 use super::record::Record;
@@ -12,8 +12,12 @@ use crate::wire::{
 };
 
 impl Record {
-    /// The record of an event.
-    pub(super) fn of(event: &Event) -> Self {
+    /// The record of an entry.
+    pub(super) fn of(entry: &LogEntry) -> Self {
+        Record { at: entry.at.0, ..Self::of_event(&entry.event) }
+    }
+
+    fn of_event(event: &Event) -> Self {
         let empty = Record::named(event.name());
         let about = |call: &CallIndex| Record { call: Some(call.0), ..Record::named(event.name()) };
         match event {
@@ -21,17 +25,17 @@ impl Record {
             Event::Imported(snapshot) => Record { snapshot: Some(Box::new(SnapshotWire::of(snapshot))), ..empty },
             Event::TurnStarted { turn } => Record { turn: Some(turn.0), ..empty },
             Event::MessageCompleted(completed) => message_record(empty, completed),
-            Event::CallDecided { call, stage, decision, shadow, at } => {
+            Event::CallDecided { call, stage, decision, shadow } => {
                 let shadow = shadow.as_deref().map(DecisionWire::of);
-                Record { shadow, at: Some(at.0), ..decided(about(call), *stage, decision) }
+                Record { shadow, ..decided(about(call), *stage, decision) }
             }
             Event::CallAnswered(answered) => answered_record(about(&answered.call), answered),
             Event::GrantGiven { call, grant } => Record { grant: Some(GrantWire::of(grant)), ..about(call) },
-            Event::GrantUsed { call, grant, actor, at } => {
-                Record { grant_id: Some(Text::new(grant.as_str())), ..acted(about(call), actor, *at) }
+            Event::GrantUsed { call, grant, actor } => {
+                Record { grant_id: Some(Text::new(grant.as_str())), actor: ActorWire::of(actor), ..about(call) }
             }
-            Event::GrantRevoked { grant, actor, at } => {
-                Record { grant_id: Some(Text::new(grant.as_str())), ..acted(empty, actor, *at) }
+            Event::GrantRevoked { grant, actor } => {
+                Record { grant_id: Some(Text::new(grant.as_str())), actor: ActorWire::of(actor), ..empty }
             }
             Event::ToolChanged { call, tool } => Record { tool: Some(ToolWire::of(tool)), ..about(call) },
             Event::CallExpired { call } | Event::CallRequeued { call } => about(call),
@@ -39,19 +43,17 @@ impl Record {
                 let cause = (*cause != DoubtCause::Crashed).then_some(Name(*cause));
                 Record { cause, result: asks.as_deref().map(ResultWire::of), may_run: *may_run, ..about(call) }
             }
-            Event::ToolStarted { call, attempt, at } => {
-                Record { attempt: Some(attempt.0), at: Some(at.0), ..about(call) }
-            }
+            Event::ToolStarted { call, attempt } => Record { attempt: Some(attempt.0), ..about(call) },
             Event::CallDeferred { call, attempt, deadline } => {
                 Record { attempt: Some(attempt.0), deadline: deadline.map(|at| at.0), ..about(call) }
             }
-            Event::TaskTaken { call, attempt, fence, worker, at } => {
+            Event::TaskTaken { call, attempt, fence, worker, since } => {
                 let worker = Some(Text::share(worker));
-                Record { attempt: Some(attempt.0), fence: Some(fence.0), at: Some(at.0), worker, ..about(call) }
+                Record { attempt: Some(attempt.0), fence: Some(fence.0), since: Some(since.0), worker, ..about(call) }
             }
-            Event::EvidenceGiven { call, attempt, worker, result, at } => {
+            Event::EvidenceGiven { call, attempt, worker, result } => {
                 let (worker, result) = (Some(Text::share(worker)), Some(ResultWire::of(result)));
-                Record { attempt: Some(attempt.0), at: Some(at.0), worker, result, ..about(call) }
+                Record { attempt: Some(attempt.0), worker, result, ..about(call) }
             }
             Event::ToolEnded { call, settlement } => {
                 Record { settlement: Some(SettlementWire::of(settlement)), ..about(call) }
@@ -96,11 +98,6 @@ fn decided(record: Record, stage: Stage, decision: &Decision) -> Record {
     Record { stage, decision: Some(DecisionWire::of(decision)), ..record }
 }
 
-/// Who did it, and when.
-fn acted(record: Record, actor: &Actor, at: Timestamp) -> Record {
-    Record { actor: ActorWire::of(actor), at: Some(at.0), ..record }
-}
-
 fn started_record(empty: Record, started: &RunStarted) -> Record {
     Record {
         settings: SettingsWire::of(&started.settings),
@@ -111,7 +108,6 @@ fn started_record(empty: Record, started: &RunStarted) -> Record {
         actor: ActorWire::of(&started.actor),
         session: started.session.as_ref().map(Text::share),
         trace: started.trace.as_ref().map(Text::share),
-        at: Some(started.at.0),
         ..empty
     }
 }
@@ -150,7 +146,6 @@ fn answered_record(about: Record, answered: &CallAnswered) -> Record {
         digest: answered.digest.map(DigestText),
         decision: answered.decision.as_ref().map(DecisionWire::of),
         reason: answered.reason.as_ref().map(Text::share),
-        at: Some(answered.at.0),
         ..about
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Loaded, Traces, Trust, Unsigned};
-use holdpoint_codec::{CodecError, Context, SigningKey, new_run, pending, tasks};
-use holdpoint_core::{Attributes, Code, Event, Input, JsonText, Run, Timestamp};
+use holdpoint_codec::{CodecError, Context, SigningKey, imported_run, pending, tasks};
+use holdpoint_core::{Attributes, Code, Input, JsonText, LogEntry, Run, Timestamp};
 use serde_json::{Value, json};
 use support::{Story, inputs, story};
 
@@ -29,9 +29,7 @@ fn load_unsigned(text: &str) -> Result<Loaded, CodecError> {
 }
 
 fn imported(loaded: Loaded) -> Run {
-    let mut run = new_run(loaded.run_id);
-    run.apply(&Event::Imported(Arc::new(loaded.snapshot)));
-    run
+    imported_run(loaded.run_id, Arc::new(loaded.snapshot))
 }
 
 fn unsigned(run: &Run) -> Value {
@@ -55,7 +53,7 @@ fn a_run_goes_on_in_another_process_exactly_as_it_would_have_here() {
         let input = support::naming_questions(&here, input);
         let theirs = there.step(input.clone(), now).unwrap();
         let ours = here.step(input, now).unwrap();
-        let encoded = |events: &[Event]| events.iter().map(holdpoint_codec::encode_event).collect::<Vec<_>>();
+        let encoded = |log: &[LogEntry]| log.iter().map(holdpoint_codec::encode_event).collect::<Vec<_>>();
         assert_eq!(encoded(&theirs), encoded(&ours));
         assert_eq!(there.tally(), here.tally());
     }

@@ -11,9 +11,10 @@ use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Traces, Trus
 use holdpoint_codec::{
     Context, Narrator, SigningKey, audit, canonical_json, canonical_value, decode_event, decode_grant, decode_question,
     decode_question_note, encode_event, encode_grant, encode_question, encode_question_note, grant_to_json,
-    message_from_json, message_to_json, new_run, pending, render_event, result_from_text, result_to_text, tasks,
+    imported_run, message_from_json, message_to_json, new_run, pending, render_event, result_from_text, result_to_text,
+    tasks,
 };
-use holdpoint_core::{CallIndex, Code, Event, Outcome, Run, RunId, Settlement, ToolResult};
+use holdpoint_core::{CallIndex, Code, Event, LogEntry, Outcome, Run, RunId, Settlement, ToolResult};
 use support::grants::{grant_story, grants};
 use support::workers::worker_story;
 use support::{other_events, rich_result, settlement, story};
@@ -71,7 +72,10 @@ fn stored_events() {
     let others = other_events(&story);
     let workers = worker_story();
     let events = story.log.iter().chain(&others).chain(workers.log());
-    check("stored", &by_name(events.map(|event| (event.name(), String::from_utf8(encode_event(event)).unwrap()))));
+    check(
+        "stored",
+        &by_name(events.map(|event| (event.event.name(), String::from_utf8(encode_event(event)).unwrap()))),
+    );
     for (name, texts) in golden("stored") {
         for text in texts.lines() {
             let event = decode_event(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -96,8 +100,8 @@ fn questions() {
         assert!(!texts.is_empty(), "{name}");
         made.insert(format!("{name}.jsonl"), texts.join("\n"));
     }
-    let said = story.log.iter().chain(workers.log()).filter_map(|event| match event {
-        Event::CallAnswered(answered) => Some(String::from_utf8(encode_question_note(answered)).unwrap()),
+    let said = story.log.iter().chain(workers.log()).filter_map(|entry| match &entry.event {
+        Event::CallAnswered(answered) => Some(String::from_utf8(encode_question_note(answered, entry.at)).unwrap()),
         _ => None,
     });
     made.insert("notes.jsonl".to_owned(), said.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("\n"));
@@ -125,16 +129,16 @@ fn shown_events() {
     let story = story();
     let mut narrator = Narrator::new(new_run(RunId::new("run-1")));
     let mut shown: Vec<(&str, String)> = Vec::new();
-    for event in &story.log {
-        shown.push((event.name(), canonical_json(&narrator.tell(event).to_string()).unwrap()));
+    for entry in &story.log {
+        shown.push((entry.event.name(), canonical_json(&narrator.tell(entry).to_string()).unwrap()));
     }
-    for event in other_events(&story) {
-        let value = render_event(&event, holdpoint_core::Revision(99), &story.for_people);
-        shown.push((event.name(), canonical_json(&value.to_string()).unwrap()));
+    for entry in other_events(&story) {
+        let value = render_event(&entry, holdpoint_core::Revision(99), &story.for_people);
+        shown.push((entry.event.name(), canonical_json(&value.to_string()).unwrap()));
     }
     let mut narrator = Narrator::new(new_run(RunId::new("run-2")));
-    for event in worker_story().log() {
-        shown.push((event.name(), canonical_json(&narrator.tell(event).to_string()).unwrap()));
+    for entry in worker_story().log() {
+        shown.push((entry.event.name(), canonical_json(&narrator.tell(entry).to_string()).unwrap()));
     }
     check("shown", &by_name(shown.into_iter()));
 }
@@ -177,9 +181,7 @@ fn continuations() {
 }
 
 fn imported(loaded: &continuation::Loaded) -> Run {
-    let mut run = new_run(loaded.run_id.clone());
-    run.apply(&Event::Imported(Arc::new(loaded.snapshot.clone())));
-    run
+    imported_run(loaded.run_id.clone(), Arc::new(loaded.snapshot.clone()))
 }
 
 #[test]
@@ -255,7 +257,7 @@ fn a_run_with_grants() {
     let at = holdpoint_core::Timestamp(1_700_000_000_000_000);
     let signed = DumpOptions { key: Some(&key), ..DumpOptions::default() };
     let mut narrator = Narrator::new(new_run(RunId::new("run-3")));
-    let snapshot = Event::Imported(Arc::new(story.again.snapshot().unwrap()));
+    let snapshot = LogEntry { at, event: Event::Imported(Arc::new(story.again.snapshot().unwrap())) };
     let shown: Vec<_> = pending(&story.again).iter().map(holdpoint_codec::Pending::to_json).collect();
     let task = tasks::encode_task(&story.again, CallIndex(1), None).unwrap();
     let audited = story.steps.iter().filter_map(|(events, run)| audit::encode(run, events, at));

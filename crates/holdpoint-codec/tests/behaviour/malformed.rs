@@ -5,10 +5,10 @@ use crate::support;
 
 use holdpoint_codec::continuation::{self, LoadOptions, Unsigned};
 use holdpoint_codec::{
-    CodecError, RememberRequest, SigningKey, canonical_json, decode_event, decode_grant, message_from_json, new_run,
-    result_from_short, result_from_text, tasks,
+    CodecError, RememberRequest, SigningKey, canonical_json, decode_event, decode_grant, imported_run,
+    message_from_json, result_from_short, result_from_text, tasks,
 };
-use holdpoint_core::{Cancelled, Code, Event, Input, Timestamp};
+use holdpoint_core::{Cancelled, Code, Input, Timestamp};
 use serde_json::{Value, json};
 
 fn golden(name: &str) -> String {
@@ -84,8 +84,7 @@ fn read_signed(bytes: &[u8]) -> Result<(), CodecError> {
 fn read_unsigned(bytes: &[u8]) -> Result<(), CodecError> {
     let options = LoadOptions { unsigned: Unsigned::Accept, ..LoadOptions::default() };
     let loaded = continuation::load(bytes, &options)?;
-    let mut run = new_run(loaded.run_id);
-    run.apply(&Event::Imported(std::sync::Arc::new(loaded.snapshot)));
+    let mut run = imported_run(loaded.run_id, std::sync::Arc::new(loaded.snapshot));
     let _ = (run.usage(), run.text(), run.records(), run.owed(), holdpoint_codec::pending(&run));
     let now = Timestamp(1_900_000_000_000_000);
     let mut expired = run.clone();

@@ -10,7 +10,7 @@ use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Trust};
 use holdpoint_codec::tasks::{decode_delivery, decode_task, encode_delivery, encode_task, tasks};
 use holdpoint_codec::{
     Context, RememberRequest, SigningKey, arguments_for, audit, canonical_json, decode_event, decode_grant,
-    encode_event, encode_grant, grant_to_json, message_from_json, message_to_json, new_run, parse_arguments,
+    encode_event, encode_grant, grant_to_json, imported_run, message_from_json, message_to_json, parse_arguments,
     result_from_text, result_to_text,
 };
 use holdpoint_core::*;
@@ -138,17 +138,16 @@ fn grant() -> impl Strategy<Value = Grant> {
 
 /// What has to do with grants and changed tools.
 fn granted() -> impl Strategy<Value = Event> {
-    let used = || (any::<u32>(), text(), actor(), any::<i64>());
+    let used = || (any::<u32>(), text(), actor());
     prop_oneof![
         (any::<u32>(), grant())
             .prop_map(|(call, grant)| Event::GrantGiven { call: CallIndex(call), grant: Arc::new(grant) }),
-        used().prop_map(|(call, grant, actor, at)| {
-            let (grant, at) = (GrantId::new(grant), Timestamp(at));
-            Event::GrantUsed { call: CallIndex(call), grant, actor, at }
+        used().prop_map(|(call, grant, actor)| Event::GrantUsed {
+            call: CallIndex(call),
+            grant: GrantId::new(grant),
+            actor
         }),
-        used().prop_map(|(_, grant, actor, at)| {
-            Event::GrantRevoked { grant: GrantId::new(grant), actor, at: Timestamp(at) }
-        }),
+        used().prop_map(|(_, grant, actor)| Event::GrantRevoked { grant: GrantId::new(grant), actor }),
         (any::<u32>(), facts()).prop_map(|(call, tool)| Event::ToolChanged { call: CallIndex(call), tool }),
     ]
 }
@@ -196,19 +195,23 @@ fn settlement() -> impl Strategy<Value = Settlement> {
     })
 }
 
+fn entry() -> impl Strategy<Value = LogEntry> {
+    (event(), any::<i64>()).prop_map(|(event, at)| LogEntry { at: Timestamp(at), event })
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let who = (actor(), prop::option::of(text()));
-    let started = (settings(), btree_map(text(), json_text(), 0..3), vec(message(), 0..4), who, any::<i64>());
+    let started = (settings(), btree_map(text(), json_text(), 0..3), vec(message(), 0..4), who);
     let answer = prop_oneof![
         Just(Answer::Approve),
         prop::option::of(text()).prop_map(|reason| Answer::Refuse { reason }),
         result().prop_map(|result| Answer::Supply(Arc::new(result))),
         result().prop_map(|result| Answer::Happened(Arc::new(result))),
     ];
-    let answered = (any::<u32>(), actor(), answer, prop::option::of(decision()), any::<i64>());
+    let answered = (any::<u32>(), actor(), answer, prop::option::of(decision()));
     prop_oneof![
         granted(),
-        started.prop_map(|(settings, context, messages, (actor, session), at)| {
+        started.prop_map(|(settings, context, messages, (actor, session))| {
             Event::RunStarted(Arc::new(RunStarted {
                 settings: Arc::new(settings),
                 context,
@@ -218,25 +221,21 @@ fn event() -> impl Strategy<Value = Event> {
                 actor,
                 trace: session.clone(),
                 session,
-                at: Timestamp(at),
             }))
         }),
         (any::<u32>(), settlement())
             .prop_map(|(call, settlement)| Event::ToolEnded { call: CallIndex(call), settlement }),
-        (any::<u32>(), decision(), prop::option::of(decision()), any::<i64>()).prop_map(
-            |(call, decision, shadow, at)| {
-                let (call, shadow, at) = (CallIndex(call), shadow.map(Box::new), Timestamp(at));
-                Event::CallDecided { call, stage: Stage::Recheck, decision, shadow, at }
-            }
-        ),
-        answered.prop_map(|(call, actor, answer, decision, at)| {
-            let (call, at) = (CallIndex(call), Timestamp(at));
-            let reason = actor.id.clone();
-            Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest: None, decision, reason, at }))
+        (any::<u32>(), decision(), prop::option::of(decision())).prop_map(|(call, decision, shadow)| {
+            let (call, shadow) = (CallIndex(call), shadow.map(Box::new));
+            Event::CallDecided { call, stage: Stage::Recheck, decision, shadow }
         }),
-        (any::<[u32; 2]>(), text(), any::<i64>(), result()).prop_map(|([call, attempt], worker, at, result)| {
-            let (call, attempt, at) = (CallIndex(call), Attempt(attempt), Timestamp(at));
-            Event::EvidenceGiven { call, attempt, worker, result: Arc::new(result), at }
+        answered.prop_map(|(call, actor, answer, decision)| {
+            let (call, reason) = (CallIndex(call), actor.id.clone());
+            Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest: None, decision, reason }))
+        }),
+        (any::<[u32; 2]>(), text(), result()).prop_map(|([call, attempt], worker, result)| {
+            let (call, attempt) = (CallIndex(call), Attempt(attempt));
+            Event::EvidenceGiven { call, attempt, worker, result: Arc::new(result) }
         }),
         (any::<[u32; 2]>(), text(), any::<i64>()).prop_map(|([call, attempt], worker, at)| {
             Event::TaskTaken {
@@ -244,7 +243,7 @@ fn event() -> impl Strategy<Value = Event> {
                 attempt: Attempt(attempt),
                 fence: Fence(7),
                 worker,
-                at: Timestamp(at),
+                since: Timestamp(at),
             }
         }),
         (any::<[u32; 2]>(), prop::option::of(any::<i64>())).prop_map(|([call, attempt], at)| {
@@ -310,14 +309,14 @@ fn allow_first(run: &Run) -> Input {
 const SECRET: &str = "hunter2-in-a-result";
 
 /// What tools, people and workers brought, replaced by something that can be looked for.
-fn with_secret(event: Event) -> Event {
+fn with_secret(entry: LogEntry) -> LogEntry {
     let secret = || Arc::new(ToolResult::success(SECRET));
-    match event {
+    let event = match entry.event {
         Event::ToolEnded { call, settlement } => {
             Event::ToolEnded { call, settlement: Settlement { result: secret(), ..settlement } }
         }
-        Event::EvidenceGiven { call, attempt, worker, at, .. } => {
-            Event::EvidenceGiven { call, attempt, worker, at, result: secret() }
+        Event::EvidenceGiven { call, attempt, worker, .. } => {
+            Event::EvidenceGiven { call, attempt, worker, result: secret() }
         }
         Event::CallAnswered(mut answered) => {
             answered.answer = match answered.answer {
@@ -328,15 +327,16 @@ fn with_secret(event: Event) -> Event {
             Event::CallAnswered(answered)
         }
         other => other,
-    }
+    };
+    LogEntry { event, ..entry }
 }
 
 proptest! {
     #[test]
-    fn events_read_back(event in event()) {
-        let stored = encode_event(&event);
+    fn events_read_back(entry in entry()) {
+        let stored = encode_event(&entry);
         let back = decode_event(&stored).unwrap();
-        prop_assert_eq!(format!("{back:?}"), format!("{event:?}"));
+        prop_assert_eq!(format!("{back:?}"), format!("{entry:?}"));
         prop_assert_eq!(encode_event(&back), stored);
     }
 
@@ -393,12 +393,12 @@ proptest! {
 
     #[test]
     fn audit_documents_read_back_and_hold_nothing_that_tools_said(
-        events in vec(event(), 1..6),
+        log in vec(entry(), 1..6),
         at in any::<i32>(),
     ) {
-        let events: Vec<Event> = events.into_iter().map(with_secret).collect();
-        let run = support::folded(&events);
-        if let Some(document) = audit::encode(&run, &events, Timestamp(i64::from(at))) {
+        let log: Vec<LogEntry> = log.into_iter().map(with_secret).collect();
+        let run = support::folded(&log);
+        if let Some(document) = audit::encode(&run, &log, Timestamp(i64::from(at))) {
             let back = audit::decode(&document).unwrap();
             prop_assert!(!back.entries.is_empty());
             prop_assert_eq!(back.at, Timestamp(i64::from(at)));
@@ -428,8 +428,7 @@ proptest! {
         let check = LoadOptions { keys: &keys, ..LoadOptions::default() };
         let loaded = continuation::load(&text, &check).unwrap();
         prop_assert_eq!(loaded.trust, Trust::Signed);
-        let mut there = new_run(loaded.run_id);
-        there.apply(&Event::Imported(Arc::new(loaded.snapshot)));
+        let there = imported_run(loaded.run_id, Arc::new(loaded.snapshot));
         prop_assert_eq!(continuation::dump(&there, &options).unwrap(), text.clone());
         // What was signed is canonical, so that it can be found again in any other writing of the same payload.
         let anew = canonical_json(&text).unwrap();

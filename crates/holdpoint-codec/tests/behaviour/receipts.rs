@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use holdpoint_codec::receipt::{Receipt, ReceiptClaim, ReceiptKey, ReceiptKeys, ReceiptMaker, ReceiptProblem};
 use holdpoint_codec::tasks::{DumpOptions, decode_task, dump, encode_task, load};
-use holdpoint_codec::{LoadOptions, Unsigned, arguments_for, continuation, new_run, parse_arguments};
-use holdpoint_core::{CallId, CallIndex, CallKey, Digest, Event, Run, RunId, Timestamp, ToolName, Turn};
+use holdpoint_codec::{LoadOptions, Unsigned, arguments_for, continuation, imported_run, parse_arguments};
+use holdpoint_core::{CallId, CallIndex, CallKey, Digest, Run, RunId, Timestamp, ToolName, Turn};
 use proptest::prelude::*;
 use support::story;
 use support::workers::worker_story;
@@ -111,8 +111,7 @@ fn a_receipt_names_those_who_approved_also_after_an_import() {
     let payload = continuation::dump(&run, &continuation::DumpOptions::default()).unwrap();
     let options = LoadOptions { unsigned: Unsigned::Accept, ..LoadOptions::default() };
     let loaded = continuation::load(&payload, &options).unwrap();
-    let mut imported = new_run(run.id().clone());
-    imported.apply(&Event::Imported(Arc::new(loaded.snapshot)));
+    let imported = imported_run(run.id().clone(), Arc::new(loaded.snapshot));
     let (index, _) = run.deferred().next().unwrap();
     let receipt = Receipt::of(&run, index, NOW).unwrap();
     assert!(!receipt.approved_by.is_empty(), "people approved it in this story");

@@ -4,14 +4,15 @@
 use crate::support;
 
 use holdpoint_codec::{decode_event, encode_event, new_run};
-use holdpoint_core::{Decision, DoubtCause, Event, Ground, Run, Terms};
+use holdpoint_core::{Decision, DoubtCause, Event, Ground, LogEntry, Run, Terms, Timestamp};
 use support::grants::grant_story;
 use support::workers::worker_story;
 use support::{folded, other_events, story};
 
 /// Everything of a paused run, as text: `Debug` hides contents on purpose.
 fn exposed(run: &Run) -> Vec<u8> {
-    encode_event(&Event::Imported(std::sync::Arc::new(run.snapshot().expect("paused"))))
+    let event = Event::Imported(std::sync::Arc::new(run.snapshot().expect("paused")));
+    encode_event(&LogEntry { at: Timestamp(0), event })
 }
 
 #[test]
@@ -27,19 +28,20 @@ fn every_event_reads_back_as_it_was_written() {
         let back = decode_event(&stored).unwrap_or_else(|error| panic!("{error}: {text}"));
         assert_eq!(format!("{back:?}"), format!("{event:?}"), "{text}");
         assert_eq!(encode_event(&back), stored, "{text}");
-        seen.insert(event.name());
+        seen.insert(event.event.name());
     }
     assert_eq!(seen.len(), 31, "every kind of event is in the samples: {seen:?}");
 }
 
 #[test]
 fn events_without_the_fields_that_came_later_read_as_before() {
-    let deferred = decode_event(br#"{"v":1,"event":"call_deferred","call":0,"attempt":1}"#).unwrap();
-    assert!(matches!(deferred, Event::CallDeferred { deadline: None, .. }));
-    let doubted = decode_event(br#"{"v":1,"event":"call_doubted","call":0}"#).unwrap();
-    assert!(matches!(doubted, Event::CallDoubted { cause: DoubtCause::Crashed, .. }));
+    let deferred = decode_event(br#"{"v":1,"event":"call_deferred","at":1,"call":0,"attempt":1}"#).unwrap();
+    assert!(matches!(deferred.event, Event::CallDeferred { deadline: None, .. }));
+    let doubted = decode_event(br#"{"v":1,"event":"call_doubted","at":1,"call":0}"#).unwrap();
+    assert!(matches!(doubted.event, Event::CallDoubted { cause: DoubtCause::Crashed, .. }));
     let decided = decode_event(br#"{"v":1,"event":"call_decided","call":0,"decision":{"decide":"confirm"},"at":1}"#);
-    let Event::CallDecided { decision: Decision::Confirm(ground, terms), shadow: None, .. } = decided.unwrap() else {
+    let Event::CallDecided { decision: Decision::Confirm(ground, terms), shadow: None, .. } = decided.unwrap().event
+    else {
         panic!("it is a question, and no other policy was tried")
     };
     assert_eq!((ground, terms), (Ground::default(), Terms::default()));
@@ -47,15 +49,15 @@ fn events_without_the_fields_that_came_later_read_as_before() {
 
 #[test]
 fn a_log_that_was_stored_amounts_to_the_same_run() {
-    let of_workers: Vec<Event> = worker_story().log().cloned().collect();
-    let of_grants: Vec<Event> = grant_story().log().cloned().collect();
+    let of_workers: Vec<LogEntry> = worker_story().log().cloned().collect();
+    let of_grants: Vec<LogEntry> = grant_story().log().cloned().collect();
     for log in [story().log, of_workers, of_grants] {
         reads_back(&log);
     }
 }
 
-fn reads_back(log: &[Event]) {
-    let stored: Vec<Event> = log.iter().map(|event| decode_event(&encode_event(event)).unwrap()).collect();
+fn reads_back(log: &[LogEntry]) {
+    let stored: Vec<LogEntry> = log.iter().map(|event| decode_event(&encode_event(event)).unwrap()).collect();
     assert_eq!(format!("{:?}", folded(&stored)), format!("{:?}", folded(log)));
     for upto in 1..log.len() {
         let (one, other) = (folded(&log[..upto]), folded(&stored[..upto]));
@@ -104,8 +106,9 @@ fn a_paused_run_of_one_turn_takes_little_beside_its_texts() {
     tell(Input::Replied(Box::new(Replied { reply: Some(reply), latency_us: 1_234_567 })));
     let decisions = vec![(CallIndex(0), Decision::confirm("refunds need a yes"))];
     tell(Input::Authorized(Authorized::new(decisions)));
-    assert!(log.iter().any(|event| matches!(event, Event::Paused { .. })));
+    assert!(log.iter().any(|entry| matches!(entry.event, Event::Paused { .. })));
     let texts = "refund order 42".len() + r#"{"amount":250,"order":"42"}"#.len() + "refunds need a yes".len();
-    let bytes: usize = log.iter().map(|event| encode_event(event).len()).sum();
-    assert!(bytes - texts < 660, "{} bytes beside the texts", bytes - texts);
+    let times = log.len() * r#","at":1700000000000000"#.len();
+    let bytes: usize = log.iter().map(|entry| encode_event(entry).len()).sum();
+    assert!(bytes - texts - times < 620, "{} bytes beside the texts and times", bytes - texts - times);
 }

@@ -19,12 +19,12 @@ pub(crate) struct Story {
     /// Paused for people because of a call in doubt, in a later turn.
     pub(crate) in_doubt: Run,
     /// Everything that happened.
-    pub(crate) log: Vec<Event>,
+    pub(crate) log: Vec<LogEntry>,
 }
 
 struct Telling {
     run: Run,
-    log: Vec<Event>,
+    log: Vec<LogEntry>,
     now: Timestamp,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn story() -> Story {
 }
 
 /// Events that the story does not have.
-pub(crate) fn other_events(story: &Story) -> Vec<Event> {
+pub(crate) fn other_events(story: &Story) -> Vec<LogEntry> {
     let imported = [&story.for_people, &story.for_results, &story.in_doubt].map(|run| run.snapshot().unwrap());
     let mut events: Vec<Event> = imported.into_iter().map(|snapshot| Event::Imported(Arc::new(snapshot))).collect();
     let detail: Arc<str> = "the cache is gone".into();
@@ -103,7 +103,6 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
             stage: Stage::Recheck,
             decision: Decision::deny("withdrawn"),
             shadow: None,
-            at: Timestamp(-5),
         },
         Event::RunStarted(Arc::new(RunStarted {
             settings: Arc::new(Settings::default()),
@@ -114,7 +113,6 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
             actor: Actor::default(),
             session: None,
             trace: None,
-            at: Timestamp(1_700_000_000_000_000),
         })),
         Event::RunStarted(Arc::new(RunStarted {
             settings: Arc::new(Settings::default()),
@@ -125,7 +123,6 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
             actor: Actor::default(),
             session: None,
             trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
-            at: Timestamp(1_700_000_000_000_000),
         })),
         Event::ToolEnded { call: CallIndex(2), settlement: settlement(Outcome::Halted, ToolResult::halt("stop here")) },
     ]);
@@ -136,7 +133,9 @@ pub(crate) fn other_events(story: &Story) -> Vec<Event> {
     events.extend(stops.into_iter().chain(failed).map(|stop| Event::Done { stop }));
     // A provider may use any word, also one of ours.
     events.push(Event::Done { stop: StopReason::Model(ModelStop::Other("max_turns".into())) });
-    events
+    // A time before 1970 reads back too.
+    let times = (-5..).step_by(100);
+    events.into_iter().zip(times).map(|(event, at)| LogEntry { at: Timestamp(at), event }).collect()
 }
 
 /// A message whose provider wants its reasoning back.
@@ -155,9 +154,9 @@ fn reasoned() -> MessageCompleted {
 }
 
 /// The run that a log amounts to.
-pub(crate) fn folded(log: &[Event]) -> Run {
+pub(crate) fn folded(log: &[LogEntry]) -> Run {
     let mut run = new_run(RunId::new("run-1"));
-    log.iter().for_each(|event| run.apply(event));
+    log.iter().for_each(|entry| run.apply(entry));
     run
 }
 

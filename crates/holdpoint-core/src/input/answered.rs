@@ -92,8 +92,8 @@ pub(super) fn decide(run: &Run, answered: Answered, now: Timestamp) -> Result<Ve
         let (call, next) = (asking.index, grants.saturating_add(1));
         let grant = asking.granted(&given, next);
         let GivenAnswer { answer, digest, decision, reason, .. } = given;
-        let (actor, at) = (answered.actor.clone(), now);
-        events.push(Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest, decision, reason, at })));
+        let actor = answered.actor.clone();
+        events.push(Event::CallAnswered(Box::new(CallAnswered { call, actor, answer, digest, decision, reason })));
         if let Some(grant) = grant {
             grants = next;
             events.push(Event::GrantGiven { call, grant });

@@ -38,7 +38,7 @@ pub(super) fn decide(run: &Run, authorized: Authorized, now: Timestamp) -> Resul
         }
         let used = run.standing(index, call, &decision, &grants, now);
         let shadow = shadows.iter().find(|(of, _)| *of == index).map(|(_, shadow)| Box::new(shadow.clone()));
-        events.push(Event::CallDecided { call: index, stage: Stage::Policy, decision, shadow, at: now });
+        events.push(Event::CallDecided { call: index, stage: Stage::Policy, decision, shadow });
         events.extend(used);
     }
     Ok(events)
@@ -69,7 +69,7 @@ impl Run {
         }
         let event = |grant: &Arc<Grant>| {
             let (grant, actor) = (grant.id.clone(), grant.actor.clone());
-            Event::GrantUsed { call: index, grant, actor, at: now }
+            Event::GrantUsed { call: index, grant, actor }
         };
         used.into_iter().map(event).collect()
     }

@@ -1,6 +1,6 @@
 //! An executor is about to start a call: the hooks let it through, the tool has not started.
 
-use crate::{Attempt, Call, CallIndex, Decision, Event, Failure, Phase, Rejection, Run, Stage, Timestamp, Work};
+use crate::{Attempt, Call, CallIndex, Decision, Event, Failure, Phase, Rejection, Run, Stage, Work};
 
 /// A call that is about to start.
 #[derive(Clone, Debug)]
@@ -13,22 +13,22 @@ pub struct Began {
     pub after: Option<Attempt>,
 }
 
-pub(super) fn decide(run: &Run, began: Began, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+pub(super) fn decide(run: &Run, began: Began) -> Result<Vec<Event>, Rejection> {
     match began.after {
         None => run.expect_executable(began.call, "began")?,
         Some(attempt) => run.expect_repeatable(began.call, attempt)?,
     }
-    if let Some(held) = run.held_by_policy(began.call, began.recheck, now) {
+    if let Some(held) = run.held_by_policy(began.call, began.recheck) {
         return Ok(vec![held]);
     }
     let attempt = run.calls[began.call.as_usize()].attempts.next();
-    Ok(vec![Event::ToolStarted { call: began.call, attempt, at: now }])
+    Ok(vec![Event::ToolStarted { call: began.call, attempt }])
 }
 
 impl Run {
     /// What keeps a call from starting when policy is asked again: a denial, or terms that nobody met. What it allows now is
     /// no more than was allowed before.
-    pub(super) fn held_by_policy(&self, index: CallIndex, recheck: Option<Decision>, now: Timestamp) -> Option<Event> {
+    pub(super) fn held_by_policy(&self, index: CallIndex, recheck: Option<Decision>) -> Option<Event> {
         let decision = recheck?;
         let approved = self.call(index).and_then(Call::approved_terms);
         let holds = match &decision {
@@ -36,7 +36,7 @@ impl Run {
             Decision::Deny(_) => true,
             Decision::Confirm(..) => decision.asks_again(approved).is_some(),
         };
-        holds.then_some(Event::CallDecided { call: index, stage: Stage::Recheck, decision, shadow: None, at: now })
+        holds.then_some(Event::CallDecided { call: index, stage: Stage::Recheck, decision, shadow: None })
     }
 
     /// A hook may start a call again whose attempt it saw end, without anything in between.

@@ -13,7 +13,7 @@ pub struct Deferred {
 
 pub(super) fn decide(run: &Run, deferred: Deferred, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     run.expect_executable(deferred.call, "deferred")?;
-    if let Some(held) = run.held_by_policy(deferred.call, deferred.recheck, now) {
+    if let Some(held) = run.held_by_policy(deferred.call, deferred.recheck) {
         return Ok(vec![held]);
     }
     let attempt = run.calls[deferred.call.as_usize()].attempts.next();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Actor, Attributes, Event, Message, Phase, Rejection, Run, RunStarted, Settings, Timestamp};
+use crate::{Actor, Attributes, Event, Message, Phase, Rejection, Run, RunStarted, Settings};
 
 /// What a run starts with.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Started {
     pub trace: Option<Arc<str>>,
 }
 
-pub(super) fn decide(run: &Run, started: Started, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+pub(super) fn decide(run: &Run, started: Started) -> Result<Vec<Event>, Rejection> {
     if run.phase != Phase::New {
         return Err(Rejection::RunExists);
     }
@@ -42,7 +42,6 @@ pub(super) fn decide(run: &Run, started: Started, now: Timestamp) -> Result<Vec<
         actor: started.actor,
         session: started.session,
         trace: started.trace,
-        at: now,
     }))])
 }
 

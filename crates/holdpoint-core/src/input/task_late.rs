@@ -38,6 +38,6 @@ pub(super) fn decide(run: &Run, late: TaskLate, now: Timestamp) -> Result<Vec<Ev
         return Err(Rejection::LeaseLost);
     }
     // The question stays the same, and so does its continuation: only more is known.
-    let Evidence { attempt, worker, result, at } = evidence;
-    Ok(vec![Event::EvidenceGiven { call, attempt, worker, result, at }])
+    let Evidence { attempt, worker, result, at: _ } = evidence;
+    Ok(vec![Event::EvidenceGiven { call, attempt, worker, result }])
 }

@@ -1,6 +1,6 @@
 //! Policy was asked again when a worker was about to start a call, and the call may not start.
 
-use crate::{CallLease, Decision, Event, Rejection, Run, Timestamp};
+use crate::{CallLease, Decision, Event, Rejection, Run};
 
 /// A task that may not be started as it is.
 #[derive(Clone, Debug)]
@@ -11,9 +11,9 @@ pub struct TaskRevoked {
     pub decision: Decision,
 }
 
-pub(super) fn decide(run: &Run, task: TaskRevoked, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+pub(super) fn decide(run: &Run, task: TaskRevoked) -> Result<Vec<Event>, Rejection> {
     let CallLease { turn, call, attempt, .. } = task.lease;
     let resumed = run.expect_task(turn, call, attempt)?;
-    let held = run.held_by_policy(call, Some(task.decision), now);
+    let held = run.held_by_policy(call, Some(task.decision));
     Ok(vec![resumed, held.ok_or(Rejection::NotExpected { input: "task_revoked" })?])
 }

@@ -46,7 +46,7 @@ impl CallLease {
     /// Records that the worker had the call.
     pub(super) fn taken(self) -> Event {
         let CallLease { turn: _, call, attempt, fence, worker, since } = self;
-        Event::TaskTaken { call, attempt, fence, worker, at: since }
+        Event::TaskTaken { call, attempt, fence, worker, since }
     }
 }
 

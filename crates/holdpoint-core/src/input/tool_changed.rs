@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::texts;
 use crate::{
     Asked, Attempt, Call, CallIndex, Decision, Event, Ground, Outcome, Problem, Rejection, Run, Settlement, Stage,
-    Timestamp, ToolFacts, ToolResult, Turn,
+    ToolFacts, ToolResult, Turn,
 };
 
 /// A call that was about to run, and what its tool is by now.
@@ -30,7 +30,7 @@ pub enum Refit {
     Decided(Decision),
 }
 
-pub(super) fn decide(run: &Run, changed: ToolChanged, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+pub(super) fn decide(run: &Run, changed: ToolChanged) -> Result<Vec<Event>, Rejection> {
     let not_expected = Rejection::NotExpected { input: "tool_changed" };
     let mut events = Vec::new();
     match changed.task {
@@ -47,7 +47,7 @@ pub(super) fn decide(run: &Run, changed: ToolChanged, now: Timestamp) -> Result<
         Refit::Unfit(problem) => Event::ToolEnded { call: index, settlement: unfit(problem) },
         Refit::Decided(decision) => {
             let decision = again(call, decision);
-            Event::CallDecided { call: index, stage: Stage::Policy, decision, shadow: None, at: now }
+            Event::CallDecided { call: index, stage: Stage::Policy, decision, shadow: None }
         }
     });
     Ok(events)

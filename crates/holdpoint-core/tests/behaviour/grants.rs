@@ -338,7 +338,7 @@ fn a_grant_is_not_needed_where_policy_allows() {
     for line in ["model asks: a(confirm)", "ana allows a remembering any", "a -> ok", "model asks: a"] {
         stage.play(line);
     }
-    let used = stage.log.iter().filter(|event| event.name() == "grant_used");
+    let used = stage.log.iter().filter(|entry| entry.event.name() == "grant_used");
     assert_eq!(used.count(), 0);
 }
 

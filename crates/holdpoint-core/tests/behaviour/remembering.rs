@@ -123,7 +123,7 @@ fn an_answer_that_is_rejected_gives_nothing() {
         stage.play(line);
     }
     assert!(stage.grants.is_empty());
-    assert!(stage.log.iter().all(|event| event.name() != "grant_given"));
+    assert!(stage.log.iter().all(|entry| entry.event.name() != "grant_given"));
 }
 
 #[test]

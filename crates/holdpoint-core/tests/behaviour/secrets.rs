@@ -1,6 +1,6 @@
 //! What an operator could read shows no arguments.
 
-use holdpoint_core::{Authorized, CallIndex, Edited, Event, Input, Turn};
+use holdpoint_core::{Authorized, CallIndex, Edited, Input, Turn};
 use proptest::prelude::*;
 
 use crate::support::{Stage, arguments, decision};
@@ -33,7 +33,7 @@ proptest! {
         edited in "[A-Z]{12}edited",
     ) {
         let stage = played(&asked, &edited);
-        let happened: std::collections::BTreeSet<&str> = stage.log.iter().map(Event::name).collect();
+        let happened: std::collections::BTreeSet<&str> = stage.log.iter().map(|entry| entry.event.name()).collect();
         for wanted in ["grant_given", "grant_used", "grant_revoked", "tool_changed"] {
             prop_assert!(happened.contains(wanted), "{:?}", happened);
         }

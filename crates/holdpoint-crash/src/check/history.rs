@@ -7,7 +7,7 @@ use std::sync::Arc;
 use holdpoint::store::{Scope, Store, StoreError};
 use holdpoint::{Decision, Outcome, Repeat, RunId, Source, Status};
 use holdpoint_codec::{decode_event, new_run};
-use holdpoint_core::{Answer, Call, CallIndex, Digest, Event, Revision, Run, Stage};
+use holdpoint_core::{Answer, Call, CallIndex, Digest, Event, LogEntry, Revision, Run, Stage};
 
 use crate::ledger::Place;
 use crate::tools::Receipt;
@@ -99,10 +99,10 @@ impl RunHistory {
         let mut reader = Reader { run: new_run(id.clone()), calls: BTreeMap::new() };
         let (mut takeovers, mut events) = (0, Vec::new());
         for record in records {
-            let event = decode_event(&record.body)?;
-            takeovers += u64::from(matches!(event, Event::EpochStarted { .. }));
-            events.push(event.name());
-            reader.read(&event);
+            let entry = decode_event(&record.body)?;
+            takeovers += u64::from(matches!(entry.event, Event::EpochStarted { .. }));
+            events.push(entry.event.name());
+            reader.read(&entry);
         }
         let Reader { run, calls } = reader;
         Ok(Some(Self { run: id.clone(), status: run.status(), text: run.text(), takeovers, calls, events }))
@@ -120,9 +120,10 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&mut self, event: &Event) {
+    fn read(&mut self, entry: &LogEntry) {
+        let event = &entry.event;
         let asked = concerned(event).and_then(|call| self.run.call(call)).is_some_and(Call::is_uncertain);
-        self.run.apply(event);
+        self.run.apply(entry);
         if let Some((call, step)) = self.step(event, asked) {
             self.note(call, step);
         }

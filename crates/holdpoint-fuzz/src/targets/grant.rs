@@ -9,7 +9,7 @@ use super::sample::sample;
 
 pub(super) fn corpus() -> Vec<Vec<u8>> {
     let log = sample().log;
-    let given = log.iter().filter_map(|event| match event {
+    let given = log.iter().filter_map(|entry| match &entry.event {
         Event::GrantGiven { grant, .. } => Some(encode_grant(grant)),
         _ => None,
     });

@@ -7,8 +7,8 @@ use holdpoint_codec::{arguments_for, new_run, parse_arguments};
 use holdpoint_core::{
     Actor, Answer, Answered, Arguments, Attempt, Attributes, Authorized, BatchId, Began, Blob, Block, CallArguments,
     CallIndex, CallLease, Cancelled, Code, Completeness, Covers, Decision, Deferred, Delivered, Event, Fence, FourEyes,
-    GivenAnswer, GrantId, Ground, HookFailed, Input, JsonText, LossCause, Message, Missing, ModelFailed, ModelStop,
-    Outcome, Problem, ProposedCall, Reach, Remember, Repeat, Replied, Reply, Returned, Run, RunId, Settings,
+    GivenAnswer, GrantId, Ground, HookFailed, Input, JsonText, LogEntry, LossCause, Message, Missing, ModelFailed,
+    ModelStop, Outcome, Problem, ProposedCall, Reach, Remember, Repeat, Replied, Reply, Returned, Run, RunId, Settings,
     Settlement, Siblings, Source, Started, Target, TaskLate, TaskLost, Terms, Timestamp, ToolFacts, ToolName,
     ToolResult, Turn, Usage,
 };
@@ -22,12 +22,12 @@ pub(super) struct Sample {
     /// Paused for people because a worker lost a call, with what it brought too late.
     pub(super) lost: Run,
     /// Everything that happened, and a few things that happen to other runs.
-    pub(super) log: Vec<Event>,
+    pub(super) log: Vec<LogEntry>,
 }
 
 struct Telling {
     run: Run,
-    log: Vec<Event>,
+    log: Vec<LogEntry>,
     now: Timestamp,
 }
 
@@ -62,22 +62,22 @@ pub(super) fn sample() -> Sample {
     telling.tell(Input::ModelFailed(ModelFailed { detail: "503".into() }));
     telling.tell(Input::Retried(holdpoint_core::Retried::default()));
     telling.tell(Input::Cancelled(Cancelled { reason: Some("enough".into()), ..Cancelled::by(person("ana")) }));
-    let mut log = telling.log;
-    log.extend(for_people.snapshot().map(|snapshot| Event::Imported(Arc::new(snapshot))));
-    log.extend([Event::CallRequeued { call: CallIndex(3) }, Event::CallExpired { call: CallIndex(0) }]);
-    log.extend(of_grants());
-    log.push(Event::TurnEnded { turn: for_people.turn(), completeness: Completeness::Complete });
+    let (mut log, at) = (telling.log, telling.now);
+    let mut others = vec![Event::CallRequeued { call: CallIndex(3) }, Event::CallExpired { call: CallIndex(0) }];
+    others.extend(for_people.snapshot().map(|snapshot| Event::Imported(Arc::new(snapshot))));
+    others.extend(of_grants());
+    others.push(Event::TurnEnded { turn: for_people.turn(), completeness: Completeness::Complete });
+    log.extend(others.into_iter().map(|event| LogEntry { at, event }));
     Sample { for_people, for_results, lost, log }
 }
 
 /// What happens to runs in which people said more than yes.
 fn of_grants() -> [Event; 3] {
     let (call, grant, actor) = (CallIndex(1), GrantId::of(&RunId::new("run-1"), 1), person("ana"));
-    let at = Timestamp(1_700_000_000_000_000);
     let tool = ToolFacts { definition: Some("definition-2".into()), ..facts("refund", Repeat::Never) };
     [
-        Event::GrantUsed { call, grant: grant.clone(), actor: actor.clone(), at },
-        Event::GrantRevoked { grant, actor, at },
+        Event::GrantUsed { call, grant: grant.clone(), actor: actor.clone() },
+        Event::GrantRevoked { grant, actor },
         Event::ToolChanged { call, tool },
     ]
 }

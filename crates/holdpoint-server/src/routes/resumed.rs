@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use holdpoint::{Agent, Decisions, Error, Results, ResumeFrom, Retry, RunId, RunRequest, RunResult, RunStream, Status};
-use holdpoint_core::{Event, Revision, Run};
+use holdpoint_core::{LogEntry, Revision, Run};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
@@ -111,7 +111,7 @@ pub(super) async fn follow(ask: &Ask, before: &Run, step: Move, wait: WaitQuery)
 
 /// A run that was moved, as it is now. What was asked is durable, so there is an answer whatever fails from here on: then it
 /// is what this server knows.
-pub(super) async fn moved(ask: &Ask, before: &Run, (seq, first): (Revision, &Event)) -> Run {
+pub(super) async fn moved(ask: &Ask, before: &Run, (seq, first): (Revision, &LogEntry)) -> Run {
     if let Ok(run) = ask.app.run_owned(&ask.caller, before.id()).await {
         return run;
     }

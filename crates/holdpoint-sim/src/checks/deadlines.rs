@@ -12,12 +12,12 @@ impl Check for Deadlines {
     }
 
     fn see(&mut self, seen: &Seen<'_>, _: &Disk) -> Result<(), String> {
-        let Seen::Logged { event, history, .. } = seen else { return Ok(()) };
+        let Seen::Logged { at, event, history, .. } = seen else { return Ok(()) };
         let deadline = |call: usize| history.calls.get(call)?.question.as_ref()?.deadline;
         match event {
             Event::CallAnswered(answered) => match deadline(answered.call.as_usize()) {
-                Some(deadline) if deadline <= answered.at => {
-                    Err(format!("an answer at {:?} counts, the deadline was {deadline:?}", answered.at))
+                Some(deadline) if deadline <= *at => {
+                    Err(format!("an answer at {at:?} counts, the deadline was {deadline:?}"))
                 }
                 _ => Ok(()),
             },

@@ -37,7 +37,9 @@ impl Check for Permission {
 
     fn see(&mut self, seen: &Seen<'_>, disk: &Disk) -> Result<(), String> {
         match seen {
-            Seen::Logged { slot, event, history } => self.logged(*slot, disk.log(*slot).run().id(), event, history),
+            Seen::Logged { slot, at, event, history } => {
+                self.logged(*slot, disk.log(*slot).run().id(), event, *at, history)
+            }
             Seen::GrantsOffered { slot, grants } => grants.iter().try_for_each(|grant| self.judge_offer(*slot, grant)),
             Seen::GrantRevoked { slot, grant } => {
                 self.revoked.insert((*slot, (*grant).clone()));
@@ -61,7 +63,14 @@ impl Check for Permission {
 }
 
 impl Permission {
-    fn logged(&mut self, slot: Slot, run: &RunId, event: &Event, history: &History) -> Result<(), String> {
+    fn logged(
+        &mut self,
+        slot: Slot,
+        run: &RunId,
+        event: &Event,
+        at: Timestamp,
+        history: &History,
+    ) -> Result<(), String> {
         match event {
             Event::CallAnswered(answered) => {
                 self.answered.insert(slot, (answered.call, answered.actor.clone()));
@@ -74,8 +83,8 @@ impl Permission {
                     Some(_) | None => Err(format!("{} says what nobody said about call {call}", grant.id)),
                 }
             }
-            Event::GrantUsed { call, grant, actor, at } => {
-                self.judge_use(&GrantUse { slot, run, call: *call, grant, actor, at: *at }, history)
+            Event::GrantUsed { call, grant, actor } => {
+                self.judge_use(&GrantUse { slot, run, call: *call, grant, actor, at }, history)
             }
             // Handing a call out is letting it run: nobody asks again outside.
             Event::CallDeferred { call, .. } | Event::ToolStarted { call, .. } => judge_intent(*call, history),

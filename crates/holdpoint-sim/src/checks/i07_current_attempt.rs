@@ -23,7 +23,7 @@ impl Check for CurrentAttempt {
                 self.made.insert(*serial, *by);
                 Ok(())
             }
-            Seen::Logged { slot, event: Event::ToolEnded { call, settlement }, history } => {
+            Seen::Logged { slot, event: Event::ToolEnded { call, settlement }, history, .. } => {
                 let known = history.calls.get(call.as_usize());
                 if known.is_none_or(|known| known.question.is_some()) {
                     return Err(format!("a result for call {call}, which waits for an answer or does not exist"));

@@ -27,12 +27,12 @@ impl Check for Questions {
 
     fn see(&mut self, seen: &Seen<'_>, disk: &Disk) -> Result<(), String> {
         match seen {
-            Seen::Logged { slot, event: Event::CallDecided { call, .. }, history } => {
+            Seen::Logged { slot, event: Event::CallDecided { call, .. }, history, .. } => {
                 let place = Place { slot: *slot, turn: Turn(history.turn), call: *call };
                 *self.asked.entry(place).or_default() += 1;
                 Ok(())
             }
-            Seen::Logged { slot, event: Event::CallDoubted { call, .. }, history } => {
+            Seen::Logged { slot, event: Event::CallDoubted { call, .. }, history, .. } => {
                 let place = Place { slot: *slot, turn: Turn(history.turn), call: *call };
                 *self.asked.entry(place).or_default() += 1;
                 Ok(())

@@ -17,7 +17,7 @@ impl Check for Limits {
     }
 
     fn see(&mut self, seen: &Seen<'_>, _: &Disk) -> Result<(), String> {
-        let Seen::Logged { slot, event, history } = seen else { return Ok(()) };
+        let Seen::Logged { slot, event, history, .. } = seen else { return Ok(()) };
         let Some(settings) = &history.settings else { return Ok(()) };
         match event {
             Event::TurnStarted { turn } if turn.0 != history.turn + 1 || turn.0 > settings.max_turns => {

@@ -25,6 +25,7 @@ impl Check for RepeatNever {
                 slot,
                 event: Event::ToolStarted { call, attempt, .. } | Event::CallDeferred { call, attempt, .. },
                 history,
+                ..
             } => {
                 let Some(known) = history.calls.get(call.as_usize()) else { return Ok(()) };
                 let never = known.tool.as_ref().and_then(tools::repeat_of) == Some(Repeat::Never);

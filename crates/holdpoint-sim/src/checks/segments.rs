@@ -20,7 +20,7 @@ impl Check for Segments {
 
     fn see(&mut self, seen: &Seen<'_>, disk: &Disk) -> Result<(), String> {
         match seen {
-            Seen::Logged { slot, event, history } => {
+            Seen::Logged { slot, event, history, .. } => {
                 let open = self.open.entry(*slot).or_default();
                 match (event, *open) {
                     (

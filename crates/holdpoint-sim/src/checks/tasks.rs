@@ -25,7 +25,7 @@ impl Check for Tasks {
                 self.had.entry(lease.place).or_default().retain(|attempt| *attempt != lease.attempt.0);
                 Ok(())
             }
-            Seen::Logged { slot, event, history } => {
+            Seen::Logged { slot, event, history, .. } => {
                 let known = |call: holdpoint_core::CallIndex| history.calls.get(call.as_usize());
                 let place = |call: holdpoint_core::CallIndex| Place { slot: *slot, turn: Turn(history.turn), call };
                 match event {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Asked, CallIndex, Decision, Event, Failure, Input, Outcome, Phase, Refit, Run, RunStarted, Settlement, Source,
-    Stage, Timestamp, Work,
+    Stage, Work,
 };
 
 use super::Mistake;
 
 /// The events of an input that the machine is not told, if a mistake keeps it from the machine.
-pub(crate) fn forged(mistake: Mistake, run: &Run, input: &Input, now: Timestamp) -> Option<Vec<Event>> {
+pub(crate) fn forged(mistake: Mistake, run: &Run, input: &Input) -> Option<Vec<Event>> {
     match (mistake, input) {
         (Mistake::IgnoresRetry, Input::Retried(_)) => Some(Vec::new()),
         (Mistake::SettlesTwice, Input::Returned(returned)) => {
@@ -37,7 +37,6 @@ pub(crate) fn forged(mistake: Mistake, run: &Run, input: &Input, now: Timestamp)
                 stage: Stage::Policy,
                 decision: Decision::allow(),
                 shadow: None,
-                at: now,
             };
             is_approved.then(|| vec![Event::ToolChanged { call: changed.call, tool: changed.tool.clone() }, decided])
         }
@@ -45,8 +44,8 @@ pub(crate) fn forged(mistake: Mistake, run: &Run, input: &Input, now: Timestamp)
     }
 }
 
-/// The same events, with settings, decisions, actors and moments as they were given and not as the machine was told.
-pub(crate) fn as_given(run: &Run, input: &Input, events: Vec<Event>, now: Timestamp) -> Vec<Event> {
+/// The same events, with settings, decisions and actors as they were given and not as the machine was told.
+pub(crate) fn as_given(run: &Run, input: &Input, events: Vec<Event>) -> Vec<Event> {
     let as_given = |mut event| {
         match (input, &mut event) {
             (Input::Started(started), Event::RunStarted(recorded)) => {
@@ -60,7 +59,6 @@ pub(crate) fn as_given(run: &Run, input: &Input, events: Vec<Event>, now: Timest
             }
             (Input::Answered(answered), Event::CallAnswered(recorded)) => {
                 recorded.actor = answered.actor.clone();
-                recorded.at = now;
                 let id = run.call(recorded.call).map(|call| &call.id);
                 if let Some((_, given)) = answered.answers.iter().find(|(of, _)| Some(of) == id) {
                     recorded.decision = given.decision.clone();
@@ -90,7 +88,7 @@ pub(crate) fn recorded(mistake: Mistake, events: Vec<Event>) -> Vec<Event> {
             (Mistake::GrantBeatsDenial, Event::CallDecided { call, decision, .. }) if granted.contains(call) => {
                 *decision = Decision::deny("not here");
             }
-            (Mistake::FinishesTwice, Event::Finished { .. }) => recorded.push(event.clone()),
+            (Mistake::FinishesTwice, Event::Done { .. }) => recorded.push(event.clone()),
             _ => {}
         }
         recorded.push(event);

@@ -269,7 +269,7 @@ impl Queue {
         };
         let mut events = Vec::with_capacity(records.len());
         for record in &records {
-            events.push(decode_event(&record.body)?);
+            events.push(decode_event(&record.body)?.event);
         }
         // The tasks of one lease request share its fence; a call is in it once.
         let is_ours = |call: CallIndex, fence: Fence| call == lease.key.index && fence == lease.fence;

@@ -1,6 +1,6 @@
 //! Calls that asked a person. Once they are over, their tools let go of what they kept for them.
 
-use holdpoint_core::{CallIndex, CallKey, Event, Run, Status, ToolName};
+use holdpoint_core::{CallIndex, CallKey, Event, LogEntry, Run, Status, ToolName};
 
 use super::Driver;
 
@@ -17,10 +17,10 @@ impl Asking {
     }
 
     /// These events of the run are durable. Gives the calls that are over.
-    fn durable(&mut self, run: &Run, events: &[Event]) -> Vec<(CallKey, ToolName)> {
-        for event in events {
-            if let Event::CallDoubted { call, asks: Some(_), .. } = event
-                && let Some(asked) = entry(run, *call)
+    fn durable(&mut self, run: &Run, log: &[LogEntry]) -> Vec<(CallKey, ToolName)> {
+        for logged in log {
+            if let Event::CallDoubted { call, asks: Some(_), .. } = logged.event
+                && let Some(asked) = entry(run, call)
                 && !self.0.contains(&asked)
             {
                 self.0.push(asked);
@@ -51,8 +51,8 @@ fn is_over(run: &Run, key: &CallKey) -> bool {
 
 impl Driver {
     /// Tells the tools of calls that asked and are over now, however that came.
-    pub(super) fn abandon_settled(&mut self, events: &[Event]) {
-        for (key, tool) in self.asking.durable(self.conductor.run(), events) {
+    pub(super) fn abandon_settled(&mut self, log: &[LogEntry]) {
+        for (key, tool) in self.asking.durable(self.conductor.run(), log) {
             if let Some(registered) = self.parts.registry.find(tool.as_str()) {
                 registered.tool().abandon(&key);
             }

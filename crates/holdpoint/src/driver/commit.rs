@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use holdpoint_codec::{audit, decode_event, encode_event, encode_grant, new_run};
-use holdpoint_core::{Conductor, Event, Rejection, Revision, Run, RunId, Status};
+use holdpoint_core::{Conductor, Event, LogEntry, Rejection, Revision, Run, RunId, Status};
 use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, Scope, StoreError, Transition};
 
 use super::{Driver, Interrupted};
@@ -53,17 +53,17 @@ impl Driver {
     fn recorded(&mut self) {
         self.meter.committed = true;
         self.unsaved.clear();
-        let events = self.conductor.committed();
+        let log = self.conductor.committed();
         self.out.committed(self.conductor.run());
-        self.abandon_settled(&events);
+        self.abandon_settled(&log);
         self.asked.committed(self.conductor.run());
-        self.parts.stats.note(&events, self.conductor.run());
-        self.listeners.durable(&events);
+        self.parts.stats.note(&log, self.conductor.run());
+        self.listeners.durable(&log);
     }
 
     /// Whether the outbox holds the result of a tool. It must not get lost: the tool has already run.
     fn has_results(&self) -> bool {
-        self.conductor.outbox().iter().any(|event| matches!(event, Event::ToolEnded { .. }))
+        self.conductor.outbox().iter().any(|entry| matches!(entry.event, Event::ToolEnded { .. }))
     }
 
     /// Whether this driver holds the run once the outbox is durable.
@@ -113,7 +113,7 @@ impl Driver {
     async fn found_written(&self) -> Result<Option<Written>, StoreError> {
         let records = self.parts.store.runs.load(&Scope::All, self.run_id(), self.conductor.durable()).await?;
         let ours = self.conductor.outbox();
-        let same = records.iter().zip(ours).all(|(record, event)| *record.body == *encode_event(event));
+        let same = records.iter().zip(ours).all(|(record, entry)| *record.body == *encode_event(entry));
         Ok(match records.len().cmp(&ours.len()) {
             Ordering::Less => None,
             _ if !same => None,
@@ -124,17 +124,17 @@ impl Driver {
 
     fn transition(&self) -> Transition {
         let run = self.conductor.run();
-        let events = self.conductor.outbox();
+        let log = self.conductor.outbox();
         let at = self.parts.store.runs.now();
         Transition {
-            records: events.iter().map(encode_event).collect(),
+            records: log.iter().map(encode_event).collect(),
             head: head(run),
             at,
             hold: self.holds_after().then(|| self.lease.hold().clone()),
             tasks: self.out.changes(run, self.parts.receipts(at)),
-            audit: audit::encode(run, events, at),
-            grants: grants(events),
-            questions: self.asked.changes(run, events),
+            audit: audit::encode(run, log, at),
+            grants: grants(log),
+            questions: self.asked.changes(run, log),
             session_use: self.session_use.clone(),
         }
     }
@@ -143,14 +143,14 @@ impl Driver {
     /// is the truth; a stream of the run from here shows its end too. Results that it does not have are evidence.
     pub(super) async fn overtaken(&mut self) -> Result<(), Interrupted> {
         self.keep_results();
-        let events = load_events(&self.parts, self.run_id()).await?;
+        let log = load_log(&self.parts, self.run_id()).await?;
         let mut run = new_run(self.run_id().clone());
-        events.iter().for_each(|event| run.apply(event));
+        log.iter().for_each(|entry| run.apply(entry));
         if run.status() != Status::Cancelled {
             return Err(Interrupted::Failed(Error::TakenOver));
         }
         let durable = usize::try_from(self.conductor.durable().0).unwrap_or(usize::MAX);
-        self.listeners.overtaken(events.get(durable..).unwrap_or_default());
+        self.listeners.overtaken(log.get(durable..).unwrap_or_default());
         self.out = super::tasks::Out::new(&run);
         self.asked = super::questions::Asked::new(&run);
         self.conductor = Conductor::new(run);
@@ -160,8 +160,8 @@ impl Driver {
 }
 
 /// What people said about calls that are yet to come.
-fn grants(events: &[Event]) -> Vec<GrantOpening> {
-    let given = events.iter().filter_map(|event| match event {
+fn grants(log: &[LogEntry]) -> Vec<GrantOpening> {
+    let given = log.iter().filter_map(|entry| match &entry.event {
         Event::GrantGiven { grant, .. } => Some(GrantOpening {
             id: grant.id.as_str().into(),
             tool: grant.tool.clone(),
@@ -188,14 +188,14 @@ fn head(run: &Run) -> HeadUpdate {
 /// The run as its log tells it.
 pub(crate) async fn load_run(parts: &Parts, id: &RunId) -> Result<Run, Error> {
     let mut run = new_run(id.clone());
-    load_events(parts, id).await?.iter().for_each(|event| run.apply(event));
+    load_log(parts, id).await?.iter().for_each(|entry| run.apply(entry));
     Ok(run)
 }
 
-async fn load_events(parts: &Parts, id: &RunId) -> Result<Vec<Event>, Error> {
+async fn load_log(parts: &Parts, id: &RunId) -> Result<Vec<LogEntry>, Error> {
     let records = parts.store.runs.load(&Scope::All, id, Revision(0)).await?;
-    let events = records.iter().map(|record| decode_event(&record.body));
-    Ok(events.collect::<Result<_, _>>()?)
+    let log = records.iter().map(|record| decode_event(&record.body));
+    Ok(log.collect::<Result<_, _>>()?)
 }
 
 /// The run as its log tells it, if the store knows it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdpoint_codec::{encode_question, encode_question_note};
-use holdpoint_core::{CallIndex, Event, Run, Status, Turn};
+use holdpoint_core::{CallIndex, Event, LogEntry, Run, Status, Turn};
 use holdpoint_store::{QuestionChange, QuestionEnd, QuestionOpening};
 
 /// A call of a run.
@@ -28,14 +28,14 @@ impl Asked {
     }
 
     /// What the inbox must learn with the run's next commit.
-    pub(super) fn changes(&self, run: &Run, events: &[Event]) -> Vec<QuestionChange> {
+    pub(super) fn changes(&self, run: &Run, log: &[LogEntry]) -> Vec<QuestionChange> {
         if self.durable.is_empty() && run.tally().asked == 0 {
             return Vec::new();
         }
         let mut now = pending(run);
         let ended: Vec<Place> = self.durable.keys().filter(|place| !now.contains_key(*place)).copied().collect();
         now.retain(|place, body| self.durable.get(place) != Some(body));
-        let closed = ended.into_iter().map(|place| close(place, events));
+        let closed = ended.into_iter().map(|place| close(place, log));
         closed.chain(now.into_iter().filter_map(|(place, body)| open(run, place, body))).collect()
     }
 }
@@ -71,11 +71,11 @@ fn opening(run: &Run, (turn, index): Place, body: Vec<u8>) -> Option<QuestionOpe
 }
 
 /// Only events of the question's own turn say how it ended: the model may have asked for other calls since.
-fn close((turn, index): Place, events: &[Event]) -> QuestionChange {
-    let own = events.iter().take_while(|event| !matches!(event, Event::MessageCompleted(_)));
-    let ended = own.filter_map(|event| match event {
+fn close((turn, index): Place, log: &[LogEntry]) -> QuestionChange {
+    let own = log.iter().take_while(|entry| !matches!(entry.event, Event::MessageCompleted(_)));
+    let ended = own.filter_map(|entry| match &entry.event {
         Event::CallAnswered(answered) if answered.call == index => {
-            Some((QuestionEnd::Answered, encode_question_note(answered)))
+            Some((QuestionEnd::Answered, encode_question_note(answered, entry.at)))
         }
         Event::CallExpired { call } if *call == index => Some((QuestionEnd::Expired, Vec::new())),
         _ => None,

@@ -376,9 +376,7 @@ fn imported(snapshot: Option<Snapshot>, id: &RunId, (target, context): (Target, 
 
 /// The run that an import begins with.
 pub(crate) fn imported_run(id: &RunId, snapshot: &Arc<Snapshot>) -> Run {
-    let mut run = new_run(id.clone());
-    run.apply(&holdpoint_core::Event::Imported(Arc::clone(snapshot)));
-    run
+    holdpoint_codec::imported_run(id.clone(), Arc::clone(snapshot))
 }
 
 async fn answered(

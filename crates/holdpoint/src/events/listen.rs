@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Answer, Call, CallAnswered, CallIndex, Code, Completeness, Event, Message, MessageCompleted, Outcome, Role, Run,
-    RunId, Settlement, Source, ToolMessage,
+    Answer, Call, CallAnswered, CallIndex, Code, Completeness, Event, LogEntry, Message, MessageCompleted, Outcome,
+    Role, Run, RunId, Settlement, Source, ToolMessage,
 };
 use holdpoint_model::{Delta, DeltaSink};
 
@@ -39,24 +39,24 @@ impl Listeners {
 
     /// Somebody else made these events durable. They told the callbacks and instruments of their process; whoever
     /// streams the run from here is told here.
-    pub(crate) fn overtaken(&mut self, events: &[Event]) {
+    pub(crate) fn overtaken(&mut self, log: &[LogEntry]) {
         let (Some(stream), Some(run)) = (&self.stream, &mut self.told) else { return };
-        for event in events {
-            run.apply(event);
-            stream.send(StreamEvent::Durable(DurableEvent::new(event, run)));
+        for entry in log {
+            run.apply(entry);
+            stream.send(StreamEvent::Durable(DurableEvent::new(entry, run)));
         }
     }
 
     /// These events are durable. Each is told with the run as it was right after it.
-    pub(crate) fn durable(&mut self, events: &[Event]) {
+    pub(crate) fn durable(&mut self, log: &[LogEntry]) {
         let Some(mut run) = self.told.take() else { return };
-        for event in events {
-            run.apply(event);
+        for entry in log {
+            run.apply(entry);
             if let Some(stream) = &self.stream {
-                stream.send(StreamEvent::Durable(DurableEvent::new(event, &run)));
+                stream.send(StreamEvent::Durable(DurableEvent::new(entry, &run)));
             }
-            self.call_back(event, &run);
-            self.note(event, &run);
+            self.call_back(&entry.event, &run);
+            self.note(&entry.event, &run);
         }
         self.told = Some(run);
     }

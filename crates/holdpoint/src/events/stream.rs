@@ -8,7 +8,7 @@ use std::task::{Context as TaskContext, Poll};
 
 use futures_util::Stream;
 use holdpoint_codec::{Shown, render_event};
-use holdpoint_core::{Event, Revision, Run, RunId};
+use holdpoint_core::{LogEntry, Revision, Run, RunId};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -61,16 +61,16 @@ pub enum StreamEvent {
 pub struct DurableEvent {
     /// Its sequence number.
     pub seq: Revision,
-    /// What happened.
-    pub event: Event,
+    /// What happened, and when.
+    pub entry: LogEntry,
     shown: Arc<Shown>,
 }
 
 impl DurableEvent {
     /// `run` is the run right after the event.
-    pub(crate) fn new(event: &Event, run: &Run) -> Self {
+    pub(crate) fn new(entry: &LogEntry, run: &Run) -> Self {
         let seq = run.revision();
-        Self { seq, event: event.clone(), shown: Arc::new(render_event(event, seq, run)) }
+        Self { seq, entry: entry.clone(), shown: Arc::new(render_event(entry, seq, run)) }
     }
 }
 
@@ -85,7 +85,7 @@ impl StreamEvent {
     /// Its stable name.
     pub fn name(&self) -> &'static str {
         match self {
-            StreamEvent::Durable(durable) => durable.event.name(),
+            StreamEvent::Durable(durable) => durable.entry.event.name(),
             StreamEvent::TextDelta(_) => "text_delta",
             StreamEvent::ThinkingDelta(_) => "thinking_delta",
             StreamEvent::ToolCallStarted { .. } => "tool_call_started",
@@ -132,7 +132,7 @@ impl fmt::Debug for StreamEvent {
 
 impl fmt::Debug for DurableEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({})", self.event.name(), self.seq.0)
+        write!(f, "{}({})", self.entry.event.name(), self.seq.0)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use holdpoint_core::{CallIndex, Event, Outcome, Run, ToolName, Turn};
+use holdpoint_core::{CallIndex, Event, LogEntry, Outcome, Run, ToolName, Turn};
 
 /// Latencies are counted in steps that double, from 1 ms on: the last has all that is longer.
 pub const LATENCY_STEPS: usize = 20;
@@ -62,10 +62,10 @@ pub(crate) struct AllStats(Mutex<BTreeMap<ToolName, ToolStats>>);
 
 impl AllStats {
     /// Counts what became durable. `run` is the run afterwards.
-    pub(crate) fn note(&self, events: &[Event], run: &Run) {
+    pub(crate) fn note(&self, log: &[LogEntry], run: &Run) {
         // From the end: the turn of the last events is known.
         let mut turn = run.turn();
-        let ended = events.iter().rev().filter_map(|event| match event {
+        let ended = log.iter().rev().filter_map(|entry| match &entry.event {
             Event::TurnStarted { turn: started } => {
                 turn = Turn(started.0.saturating_sub(1));
                 None

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{
-    Answer, Arguments, Call, CallIndex, CallKey, Decision, EarlierCall, Event, Revision, Run, RunId, Stage, Timestamp,
+    Answer, Arguments, Call, CallIndex, CallKey, Decision, EarlierCall, Event, LogEntry, Revision, Run, RunId, Stage,
+    Timestamp,
 };
 use holdpoint_policy::{PastCall, RecordedCall};
 use holdpoint_store::{Record, RunFilter, Scope, Store, StoreError};
@@ -96,21 +97,22 @@ struct Log {
 }
 
 impl Log {
-    fn read(&mut self, event: &Event, since: Timestamp) {
-        match event {
-            Event::CallDecided { call, stage: Stage::Policy, decision, at, .. } if *at >= since => {
+    fn read(&mut self, entry: &LogEntry, since: Timestamp) {
+        let is_recent = entry.at >= since;
+        match &entry.event {
+            Event::CallDecided { call, stage: Stage::Policy, decision, .. } if is_recent => {
                 let arguments = self.run.call(*call).and_then(Call::canonical).cloned();
                 self.note(*call, arguments, decision);
             }
-            Event::CallAnswered(answered) if answered.at >= since => {
+            Event::CallAnswered(answered) if is_recent => {
                 if let (Answer::ApproveEdited(edited), Some(decision)) = (&answered.answer, &answered.decision) {
                     self.note(answered.call, Some(edited.clone()), decision);
                 }
             }
             _ => {}
         }
-        self.run.apply(event);
-        if let Event::Imported(_) | Event::TurnStarted { .. } = event {
+        self.run.apply(entry);
+        if let Event::Imported(_) | Event::TurnStarted { .. } = entry.event {
             self.earlier = self.run.earlier_turns().into_iter().map(past_call).collect();
         }
     }

@@ -15,11 +15,11 @@ pub(crate) struct GrantStory {
     /// What people said about calls that are yet to come.
     pub(crate) grants: Vec<Arc<Grant>>,
     /// Everything that happened, a step each, with the run after it.
-    pub(crate) steps: Vec<(Vec<Event>, Run)>,
+    pub(crate) steps: Vec<(Vec<LogEntry>, Run)>,
 }
 
 impl GrantStory {
-    pub(crate) fn log(&self) -> impl Iterator<Item = &Event> {
+    pub(crate) fn log(&self) -> impl Iterator<Item = &LogEntry> {
         self.steps.iter().flat_map(|(events, _)| events)
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn grant_story() -> GrantStory {
 
 struct Steps {
     telling: Telling,
-    told: Vec<(Vec<Event>, Run)>,
+    told: Vec<(Vec<LogEntry>, Run)>,
 }
 
 impl Steps {
@@ -76,7 +76,7 @@ impl Steps {
 
     fn grants(&self) -> Vec<Arc<Grant>> {
         let events = self.told.iter().flat_map(|(events, _)| events);
-        let given = events.filter_map(|event| match event {
+        let given = events.filter_map(|entry| match &entry.event {
             Event::GrantGiven { grant, .. } => Some(Arc::clone(grant)),
             _ => None,
         });

@@ -14,11 +14,11 @@ pub(crate) struct WorkerStory {
     /// One result is in, one call is in doubt with what came too late.
     pub(crate) lost: Run,
     /// Everything that happened, a step each, with the run after it.
-    pub(crate) steps: Vec<(Vec<Event>, Run)>,
+    pub(crate) steps: Vec<(Vec<LogEntry>, Run)>,
 }
 
 impl WorkerStory {
-    pub(crate) fn log(&self) -> impl Iterator<Item = &Event> {
+    pub(crate) fn log(&self) -> impl Iterator<Item = &LogEntry> {
         self.steps.iter().flat_map(|(events, _)| events)
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn worker_story() -> WorkerStory {
     WorkerStory { out, lost: lost_one, steps }
 }
 
-fn tell_last(telling: &mut Telling, steps: &mut Vec<(Vec<Event>, Run)>) {
+fn tell_last(telling: &mut Telling, steps: &mut Vec<(Vec<LogEntry>, Run)>) {
     telling.tell(Input::Elapsed);
     steps.push((std::mem::take(&mut telling.log), telling.run.clone()));
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Answer, Arguments, Call, CallAnswered, CallIndex, CallState, Decision, Digest, Effect, Event, FourEyes,
-    Grant, GrantId, GrantScope, Input, Message, Outcome, PauseNumber, PauseReason, Phase, QuestionKind, Rejection,
-    ResultOrder, Run, Stage, StopReason, Tally, Target, Terms, Timestamp, Turn, Work,
+    Grant, GrantId, GrantScope, Input, LogEntry, Message, Outcome, PauseNumber, PauseReason, Phase, QuestionKind,
+    Rejection, ResultOrder, Run, Stage, StopReason, Tally, Target, Terms, Timestamp, Turn, Work,
 };
 
 use super::inputs::OUTPUT;
@@ -19,7 +19,7 @@ type Key = (Turn, CallIndex);
 #[derive(Clone)]
 pub(crate) struct Watch {
     machine: Machine,
-    log: Vec<Event>,
+    log: Vec<LogEntry>,
     shadow: Run,
     /// What the run was after the last step.
     last: Arc<str>,
@@ -108,12 +108,14 @@ impl Watch {
         if let Some(Target::Continuation(named)) = named {
             assert_eq!(Some(named), usable, "I13");
         }
-        let finished = events.iter().filter(|event| matches!(event, Event::Done { .. })).count();
-        assert!(finished <= 1, "one end per segment");
-        assert_eq!(finished == 1, matches!(events.last(), Some(Event::Done { .. })), "the end comes last");
-        for event in &events {
-            self.book(event);
-            self.shadow.apply(event);
+        let is_end = |entry: &LogEntry| matches!(entry.event, Event::Done { .. });
+        let ends = events.iter().filter(|entry| is_end(entry)).count();
+        assert!(ends <= 1, "one end per segment");
+        assert_eq!(ends == 1, events.last().is_some_and(is_end), "the end comes last");
+        for entry in &events {
+            assert_eq!(entry.at, now, "every event has the time of its step");
+            self.book(&entry.event, now);
+            self.shadow.apply(entry);
         }
         self.log.extend(events);
         self.last = fingerprint(run).into();
@@ -126,7 +128,7 @@ impl Watch {
     /// The whole log gives the state, too.
     pub(crate) fn replay(&self, run: &Run) {
         let mut replayed = new_run("r");
-        self.log.iter().for_each(|event| replayed.apply(event));
+        self.log.iter().for_each(|entry| replayed.apply(entry));
         assert_eq!(fingerprint(&replayed), fingerprint(run), "I6");
     }
 
@@ -144,7 +146,7 @@ impl Watch {
     }
 
     /// Enters one event, seen against the state before it.
-    fn book(&mut self, event: &Event) {
+    fn book(&mut self, event: &Event, at: Timestamp) {
         self.happened.insert(event.name());
         let turn = self.shadow.turn();
         let digest = |call: CallIndex| self.shadow.call(call).and_then(|call| call.canonical()).map(Arguments::digest);
@@ -162,8 +164,8 @@ impl Watch {
             }
             Event::GrantGiven { grant, .. } => self.given.push(Arc::clone(grant)),
             Event::GrantRevoked { grant, .. } => drop(self.revoked.insert(grant.clone())),
-            Event::GrantUsed { call, grant, actor, at } => {
-                self.judge_grant(*call, grant, actor, *at);
+            Event::GrantUsed { call, grant, actor } => {
+                self.judge_grant(*call, grant, actor, at);
                 self.approved.extend(digest(*call).map(|digest| ((turn, *call), actor.id.clone(), digest)));
             }
             Event::ToolChanged { call, .. } => {

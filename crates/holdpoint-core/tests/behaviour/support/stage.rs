@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use holdpoint_core::{
     Actor, Attributes, Authorized, CallIndex, CallState, Conductor, ContextWindow, Deferred, Digest, Event, FinalTools,
-    Grant, Input, JsonText, Message, ParallelToolCalls, Phase, Recheck, Rejection, ResultOrder, Run, RunId, Settings,
-    Siblings, Started, Step, Tally, Timestamp, Work,
+    Grant, Input, JsonText, LogEntry, Message, ParallelToolCalls, Phase, Recheck, Rejection, ResultOrder, Run, RunId,
+    Settings, Siblings, Started, Step, Tally, Timestamp, Work,
 };
 
 use super::parse::{Plan, actor, new_run};
@@ -15,7 +15,7 @@ use super::{fingerprint, show};
 /// A run, the driver's decisions about it, and a log that survives crashes.
 pub(crate) struct Stage {
     pub(crate) conductor: Conductor,
-    pub(crate) log: Vec<Event>,
+    pub(crate) log: Vec<LogEntry>,
     pub(crate) now: Timestamp,
     pub(crate) plans: Vec<Plan>,
     pub(crate) settings: Settings,
@@ -175,9 +175,9 @@ impl Stage {
     }
 
     /// The state that the log amounts to.
-    pub(crate) fn replayed(&self, not_durable: &[Event]) -> Run {
+    pub(crate) fn replayed(&self, not_durable: &[LogEntry]) -> Run {
         let mut run = new_run(self.id.as_str());
-        self.log.iter().chain(not_durable).for_each(|event| run.apply(event));
+        self.log.iter().chain(not_durable).for_each(|entry| run.apply(entry));
         run
     }
 
@@ -229,9 +229,9 @@ impl Stage {
     }
 
     /// What is durable counts from then on.
-    fn keep_grants(&mut self, events: &[Event]) {
-        for event in events {
-            match event {
+    fn keep_grants(&mut self, log: &[LogEntry]) {
+        for entry in log {
+            match &entry.event {
                 Event::GrantGiven { grant, .. } => self.grants.insert(0, Arc::clone(grant)),
                 Event::GrantRevoked { grant, .. } => self.grants.retain(|given| given.id != *grant),
                 _ => {}
@@ -279,7 +279,7 @@ impl Stage {
 
     /// Shows the names of the events since the last time.
     pub(crate) fn show_events(&mut self) {
-        let names: Vec<&str> = self.log[self.events_shown..].iter().map(Event::name).collect();
+        let names: Vec<&str> = self.log[self.events_shown..].iter().map(|entry| entry.event.name()).collect();
         let line = names.join(" ");
         self.events_shown = self.log.len();
         self.show(line);

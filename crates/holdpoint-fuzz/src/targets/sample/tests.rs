@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use holdpoint_core::{Event, PauseReason};
+use holdpoint_core::PauseReason;
 
 use super::sample;
 
@@ -14,6 +14,6 @@ fn the_sample_pauses_for_people_and_for_results() {
 
 #[test]
 fn the_sample_has_nearly_every_kind_of_event() {
-    let names: BTreeSet<&str> = sample().log.iter().map(Event::name).collect();
+    let names: BTreeSet<&str> = sample().log.iter().map(|entry| entry.event.name()).collect();
     assert!(names.len() >= 25, "only {names:?}");
 }
