@@ -16,14 +16,13 @@ enum Reach {
     Except(&'static [&'static str]),
 }
 
-const LIBRARIES: [(&str, Reach); 12] = [
+const LIBRARIES: [(&str, Reach); 11] = [
     ("tokio", Reach::Except(&["holdpoint-core", "holdpoint-codec"])),
     ("sqlx", Reach::Only(&["holdpoint-store-sqlite", "holdpoint-store-postgres"])),
     ("axum", Reach::Only(&["holdpoint-server"])),
     ("utoipa", Reach::Only(&["holdpoint-api", "holdpoint-server"])),
     ("clap", Reach::Only(&["holdpoint-cli"])),
     ("anyhow", Reach::Only(&["holdpoint-cli"])),
-    ("async-openai", Reach::Only(&["holdpoint-model"])),
     ("genai", Reach::Only(&["holdpoint-model"])),
     ("rmcp", Reach::Only(&["holdpoint-mcp"])),
     ("jsonschema", Reach::Only(&["holdpoint-tools"])),

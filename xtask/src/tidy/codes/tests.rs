@@ -20,7 +20,7 @@ fn a_code_without_a_row_is_a_problem() {
 
 #[test]
 fn a_code_of_requests_needs_a_row_too() {
-    let api = "api_pub enum Code {\n    /// No.\n    NotFound = (\"not_found\", 404, \"No\"),\n}\n";
+    let api = "api_codes! {\n    /// No.\n    NotFound = (\"not_found\", 404, \"No\"),\n}\n";
     let tree = |page| Tree::sample(&[(SOURCE, CODES), (API, api), (PAGE, page)]);
     let rows = "| `denied` | |\n| `expired` | |\n";
     let found = messages(&check(&tree(rows)));
