@@ -147,14 +147,14 @@ fn context(args: &RunArgs, agent: &Agent) -> Result<Context, ExitCode> {
 async fn converse(args: &RunArgs, agent: &Agent, (request, actor): (RunRequest, Actor)) -> Result<ExitCode, Error> {
     let mut screen = Screen::new(args.json);
     let answering = if args.yes { Answering::Yes } else { Answering::Ask };
-    let mut result = followed(agent.chat_stream(request)?, &mut screen).await?;
+    let mut result = followed(agent.chat(request).stream(), &mut screen).await?;
     while result.is_awaiting_confirmation() {
         let Some(decisions) = ask::decisions(&result, answering) else {
             eprintln!("\nNobody answered: the run {} stays paused.", result.run_id());
             return Ok(ExitCode::SUCCESS);
         };
         let before = result.revision();
-        result = followed(agent.resume_stream(&result, decisions.by(actor.clone()))?, &mut screen).await?;
+        result = followed(agent.resume(&result, decisions.by(actor.clone())).stream(), &mut screen).await?;
         // A quorum wants other people: asking the same one again would never end.
         if result.revision() == before || (result.is_awaiting_confirmation() && already_approved(&result, &actor)) {
             eprintln!("\nThe run {} waits for somebody else to answer.", result.run_id());

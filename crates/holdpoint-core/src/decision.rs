@@ -143,6 +143,13 @@ pub struct Actor {
     pub tenant: Option<Arc<str>>,
 }
 
+impl From<&str> for Actor {
+    /// A person without roles and tenant.
+    fn from(id: &str) -> Self {
+        Self { id: Some(id.into()), ..Self::default() }
+    }
+}
+
 /// What a person says to a question.
 #[derive(Clone, Debug)]
 pub enum Answer {

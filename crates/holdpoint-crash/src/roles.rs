@@ -126,7 +126,7 @@ async fn answer(
         decisions = match word {
             Word::Allow => decisions.allow(call),
             Word::Edit(text) => {
-                decisions.decide(call, holdpoint::Verdict::AllowEdited(holdpoint::EditedArguments::from_text(text)))
+                decisions.decide(call, holdpoint::CallAnswer::AllowEdited(holdpoint::EditedArguments::from_text(text)))
             }
             Word::Deny => decisions.deny(call, "not today"),
             Word::Happened(text) => decisions.happened(call, ToolResult::success(text)),

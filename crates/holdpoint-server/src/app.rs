@@ -92,12 +92,7 @@ impl App {
 
     /// The runner of a run's agent.
     pub(crate) fn runner_of(&self, agent: Option<&str>) -> Answer<&Runner> {
-        self.served_of(agent).map(crate::ServedAgent::runner)
-    }
-
-    /// A run's agent.
-    pub(crate) fn served_of(&self, agent: Option<&str>) -> Answer<&crate::ServedAgent> {
-        self.agents.find(agent.unwrap_or_default()).ok_or_else(|| {
+        self.agents.find(agent.unwrap_or_default()).map(crate::ServedAgent::runner).ok_or_else(|| {
             let detail = "this server does not run the agent of this run";
             Refusal::new(holdpoint_api::ApiCode::UnknownAgent, detail)
         })

@@ -121,7 +121,7 @@ impl Driving {
 
     /// Drives a segment of a run to its end, whoever listens. What it tells from its first event on is heard by the
     /// receiver.
-    pub(crate) fn drive(&self, run: &RunId, (mut stream, room): (RunStream, Room)) -> Driven {
+    pub(crate) fn drive(&self, run: &RunId, mut stream: RunStream, room: Room) -> Driven {
         let (accepted, is_accepted) = oneshot::channel();
         let (done, is_done) = oneshot::channel();
         let driver = self.hub.enter(run);

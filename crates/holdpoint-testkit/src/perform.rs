@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdpoint::{
     Actor, Agent, Context, Decisions, Error, ExportOptions, Failpoint, Results, ResumeFrom, RunRequest, RunResult,
-    RunStream, StreamEvent,
+    RunStream, Segment, StreamEvent,
 };
 use holdpoint_codec::continuation;
 use holdpoint_codec::imported_run;
@@ -105,10 +105,7 @@ impl World {
         let id = new_run_id();
         let request = request(spec).with_run_id(id.clone());
         self.arm(&agent);
-        let driven = match spec.entry {
-            Entry::Plain => Driven::plain(agent.chat(request).await),
-            Entry::Stream => Driven::streamed(agent.chat_stream(request)).await,
-        };
+        let driven = Driven::of(agent.chat(request), spec.entry).await;
         // A run that could not be started leaves what was there.
         if driven.result.is_ok() || driven.crashed() {
             self.run = Some(id);
@@ -121,13 +118,13 @@ impl World {
             Ok(agent) => agent,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
-        let brought = self.source(spec).and_then(|from| Ok((from, Brought::of(spec).map_err(|error| seen(&error))?)));
-        let (from, brought) = match brought {
-            Ok(brought) => brought,
+        let segment = self.source(spec).and_then(|from| resume(&agent, from, spec).map_err(|error| seen(&error)));
+        let segment = match segment {
+            Ok(segment) => segment,
             Err(error) => return Ok(error.into()),
         };
         self.arm(&agent);
-        let driven = brought.bring(&agent, from, spec.entry).await;
+        let driven = Driven::of(segment, spec.entry).await;
         self.settled(driven).await
     }
 
@@ -160,12 +157,12 @@ impl World {
         let start = Arc::new(tokio::sync::Barrier::new(n as usize));
         let runners: Vec<_> = (0..n)
             .map(|_| {
-                let (agent, from, start) = (agent.clone(), from.clone(), Arc::clone(&start));
-                let (brought, entry) = (Brought::of(spec), spec.entry);
+                let (start, entry) = (Arc::clone(&start), spec.entry);
+                let segment = resume(&agent, from.clone(), spec);
                 tokio::spawn(async move {
                     start.wait().await;
-                    match brought {
-                        Ok(brought) => brought.bring(&agent, from, entry).await,
+                    match segment {
+                        Ok(segment) => Driven::of(segment, entry).await,
                         Err(error) => Driven::plain(Err(error)),
                     }
                 })
@@ -225,7 +222,7 @@ impl World {
         match (self.agent().await, self.run.clone()) {
             (Ok(agent), Some(run)) => {
                 self.arm(&agent);
-                let driven = Driven::plain(agent.runner().retry(&run).await);
+                let driven = Driven::plain(agent.retry(&run).await);
                 self.settled(driven).await
             }
             (Ok(_), None) => Ok(not_found("there is no run yet").into()),
@@ -310,49 +307,25 @@ impl World {
     }
 }
 
-/// What a resume brings.
-enum Brought {
-    Decisions(Decisions),
-    Results(Results),
-}
-
-impl Brought {
-    /// The library reads decisions and results: what is none of them is for it to refuse.
-    fn of(spec: &ResumeSpec) -> Result<Self, Error> {
-        let entries: Map<String, Value> =
-            spec.entries.iter().map(|(call, node)| (call.clone(), node.to_value())).collect();
-        let entries = Value::Object(entries);
-        let context = context(&spec.context);
-        Ok(match spec.kind {
-            ResumeKind::Answer => {
-                let decisions = Decisions::from_json(&entries)?.with_context(context);
-                let decisions = match &spec.by {
-                    Some(person) => decisions.by(actor(person)),
-                    None => decisions,
-                };
-                Brought::Decisions(if spec.partial { decisions.partial() } else { decisions })
-            }
-            ResumeKind::Results => {
-                let results = Results::from_json(&entries)?.with_context(context);
-                Brought::Results(if spec.partial { results.partial() } else { results })
-            }
-        })
-    }
-
-    async fn bring(self, agent: &Agent, from: ResumeFrom, entry: Entry) -> Driven {
-        match (self, entry) {
-            (Brought::Decisions(decisions), Entry::Plain) => Driven::plain(agent.resume(from, decisions).await),
-            (Brought::Decisions(decisions), Entry::Stream) => {
-                Driven::streamed(agent.resume_stream(from, decisions)).await
-            }
-            (Brought::Results(results), Entry::Plain) => {
-                Driven::plain(agent.resume_with_tool_results(from, results).await)
-            }
-            (Brought::Results(results), Entry::Stream) => {
-                Driven::streamed(agent.resume_stream_with_tool_results(from, results)).await
-            }
+/// The resume that a step asks for. The library reads decisions and results: what is none of them is for it to reject.
+fn resume(agent: &Agent, from: ResumeFrom, spec: &ResumeSpec) -> Result<Segment, Error> {
+    let entries: Map<String, Value> = spec.entries.iter().map(|(call, node)| (call.clone(), node.to_value())).collect();
+    let entries = Value::Object(entries);
+    let segment = match spec.kind {
+        ResumeKind::Answer => {
+            let decisions = Decisions::from_json(&entries)?;
+            let decisions = match &spec.by {
+                Some(person) => decisions.by(actor(person)),
+                None => decisions,
+            };
+            agent.resume(from, if spec.partial { decisions.partial() } else { decisions })
         }
-    }
+        ResumeKind::Results => {
+            let results = Results::from_json(&entries)?;
+            agent.resume_with_tool_results(from, if spec.partial { results.partial() } else { results })
+        }
+    };
+    Ok(segment.with_context(context(&spec.context)))
 }
 
 /// How a segment ended, with what it streamed.
@@ -366,11 +339,14 @@ impl Driven {
         Self { result, streamed: None }
     }
 
-    async fn streamed(stream: Result<RunStream, Error>) -> Self {
-        let mut stream = match stream {
-            Ok(stream) => stream,
-            Err(error) => return Self::plain(Err(error)),
-        };
+    async fn of(segment: Segment, entry: Entry) -> Self {
+        match entry {
+            Entry::Plain => Self::plain(segment.await),
+            Entry::Stream => Self::streamed(segment.stream()).await,
+        }
+    }
+
+    async fn streamed(mut stream: RunStream) -> Self {
         let (mut names, mut last) = (Vec::new(), Revision(0));
         while let Some(event) = stream.next().await {
             names.push(event.name().to_owned());

@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = Agent::builder().model(model).policy(AllowAll).tool(tool("time", "Tells the time", async || "23:58"));
     let agent = agent.build()?;
 
-    let mut stream = agent.chat_stream("what time is it?")?;
+    let mut stream = agent.chat("what time is it?").stream();
     while let Some(event) = stream.next().await {
         match &event {
             StreamEvent::TextDelta(text) => print!("{text}"),

@@ -27,14 +27,14 @@ use tracing::{Instrument, Span};
 use crate::background::patience::Patience;
 use crate::background::queue::LateResult;
 use crate::call::lease::RunLease;
-use crate::entry::result::{Carried, Durations, Segment};
+use crate::entry::result::{Carried, Durations, Spent};
 use crate::events::listen::Listeners;
 use crate::events::stream::StreamSender;
 use crate::parts::{LiveGuard, Parts};
 use crate::{Error, RunResult, Runner};
 
 pub(crate) use changed::{has_changed, unfit_arguments};
-pub(crate) use commit::{load_run, try_load_run};
+pub(crate) use commit::{load_run, read_run, try_load_run};
 pub(crate) use facts::run_facts;
 pub(crate) use tasks::Guards;
 pub(crate) use understand::{listed, understand_edit};
@@ -232,8 +232,8 @@ impl Driver {
 
     /// The run as it is, without driving it.
     pub(crate) fn finish(self) -> RunResult {
-        let segment = self.segment();
-        RunResult::new(Arc::new(self.conductor.into_run()), self.carried, segment)
+        let spent = self.spent();
+        RunResult::new(Arc::new(self.conductor.into_run()), self.carried, spent)
     }
 
     /// Somebody cancelled the run while it was driven here: what they committed is the truth.
@@ -260,11 +260,11 @@ impl Driver {
         });
     }
 
-    fn segment(&self) -> Segment {
+    fn spent(&self) -> Spent {
         let durations =
             Durations { total: self.meter.started.elapsed(), model: self.meter.model, tools: self.meter.tools };
         let Meter { messages_before, began_after, .. } = self.meter;
-        Segment { messages_before, began_after, durations }
+        Spent { messages_before, began_after, durations }
     }
 
     fn run_id(&self) -> &RunId {

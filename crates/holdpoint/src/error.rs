@@ -55,10 +55,10 @@ pub enum Error {
     #[error("the session has a run in progress")]
     SessionBusy,
     /// The async entry points need a tokio runtime.
-    #[error("no async runtime is running; hint: use `holdpoint::blocking`, or start tokio")]
+    #[error("no async runtime is running; hint: use `.blocking()`, or start tokio")]
     NoRuntime,
     /// The blocking entry points cannot be used from within a runtime.
-    #[error("the blocking facade was used within an async runtime; hint: use the async entry points there")]
+    #[error("`.blocking()` was used within an async runtime; hint: await there")]
     WithinRuntime,
     /// A failpoint ended the process's part in the run, as a crash would.
     #[error("a failpoint was reached")]

@@ -100,7 +100,7 @@ async fn a_person_who_does_not_answer_ends_the_call_and_not_the_run() {
     let agent = builder(&[("a", ASKING, "{}")], &servers).build().unwrap();
     let paused = agent.chat("go").await.unwrap();
     let refuse = Decisions::new().deny("a", "that is private");
-    let result = agent.resume(&paused.continuation().unwrap(), refuse).await.unwrap();
+    let result = agent.resume(paused.continuation().unwrap(), refuse).await.unwrap();
     assert_eq!(result.status(), Status::Finished);
     assert!(told(&result).contains("that is private"), "{}", told(&result));
 }
@@ -125,7 +125,7 @@ async fn an_answer_that_comes_after_the_process_died_puts_the_call_in_doubt() {
     assert_eq!((doubt.cause, doubt.asks.is_none()), (DoubtCause::Crashed, true));
 
     // It did not happen, says a person: it begins again, and so the server asks again.
-    let again = agent.resume(&doubted.continuation().unwrap(), Decisions::new().allow("a")).await.unwrap();
+    let again = agent.resume(doubted.continuation().unwrap(), Decisions::new().allow("a")).await.unwrap();
     assert_eq!(again.pending_confirmations()[0].doubt.clone().unwrap().cause, DoubtCause::NeedsInput);
 }
 
@@ -156,7 +156,7 @@ async fn a_link_that_a_server_wants_opened_is_answered_by_yes() {
     let paused = agent.chat("go").await.unwrap();
     let asks = paused.pending_confirmations()[0].to_json()["doubt"]["asks"]["message"].clone();
     assert_eq!(asks, "log in\nhttps://example.com/login");
-    let result = agent.resume(&paused.continuation().unwrap(), Decisions::new().allow("a")).await.unwrap();
+    let result = agent.resume(paused.continuation().unwrap(), Decisions::new().allow("a")).await.unwrap();
     assert_eq!(result.status(), Status::Finished);
     assert!(told(&result).to_lowercase().contains("accept"), "{}", told(&result));
 }

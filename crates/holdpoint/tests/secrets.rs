@@ -142,7 +142,7 @@ async fn nothing_that_is_formatted_or_traced_holds_raw_arguments_results_or_cont
     let request = RunRequest::new("go").with_context(context.clone());
     seen.debug(&request);
     seen.debug(&agent.session());
-    let paused = follow(&seen, agent.chat_stream(request).unwrap()).await;
+    let paused = follow(&seen, agent.chat(request).stream()).await;
     assert!(paused.is_awaiting_confirmation());
 
     let payload = agent.runner().export(&paused.continuation().unwrap(), &ExportOptions::default()).unwrap();
@@ -160,10 +160,11 @@ async fn nothing_that_is_formatted_or_traced_holds_raw_arguments_results_or_cont
     let decisions = Decisions::new()
         .allow_edited("edited", &json!({"edited": CANARY}))
         .answer("answered", ToolResult::success(CANARY))
-        .deny("denied", "no")
-        .with_context(context);
+        .deny("denied", "no");
     seen.debug(&decisions);
-    let deferred = follow(&seen, agent.resume_stream(&paused, decisions).unwrap()).await;
+    let resuming = agent.resume(&paused, decisions).with_context(context);
+    seen.debug(&resuming);
+    let deferred = follow(&seen, resuming.stream()).await;
     assert!(deferred.is_awaiting_results());
     let tasks = agent.runner().export_tasks(&deferred.continuation().unwrap(), &ExportOptions::default()).unwrap();
     seen.debug(
@@ -175,7 +176,7 @@ async fn nothing_that_is_formatted_or_traced_holds_raw_arguments_results_or_cont
     );
     let results = Results::new().result("deferred", ToolResult::success(CANARY));
     seen.debug(&results);
-    let failed = follow(&seen, agent.resume_stream_with_tool_results(&deferred, results).unwrap()).await;
+    let failed = follow(&seen, agent.resume_with_tool_results(&deferred, results).stream()).await;
     assert_eq!(failed.stop_reason().unwrap().as_str(), "hook_failed");
     let outcomes: Vec<&str> = failed.records().iter().map(|record| record.progress.as_str()).collect();
     assert_eq!(

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use async_trait::async_trait;
 use holdpoint::codec::{Narrator, Shown, decode_question, message_shown, new_run};
 use holdpoint::store::{Head, QuestionFilter, QuestionRow, QuestionStatus, RunFilter, Scope, Store, StoreError};
-use holdpoint::{Agent, Decisions, RunId, Status, Verdict};
+use holdpoint::{Agent, CallAnswer, Decisions, RunId, Status};
 use holdpoint_api::{ApprovalView, RunSummary, RunView};
 use holdpoint_core::{BatchId, CallId, CallKey, Revision, Run};
 
@@ -157,8 +157,8 @@ impl Desk for StoreDesk {
         })?;
         let call = CallId::new(text(question, "call_id"));
         let verdict = match said.word {
-            Word::Allow => Verdict::Allow,
-            Word::Deny => Verdict::Deny(said.reason.as_deref().map(Into::into)),
+            Word::Allow => CallAnswer::Allow,
+            Word::Deny => CallAnswer::Deny(said.reason.as_deref().map(Into::into)),
         };
         let mut decisions = Decisions::new().decide(call, verdict).shown(said.digest);
         if let Some(reason) = &said.reason {
@@ -166,7 +166,7 @@ impl Desk for StoreDesk {
         }
         let batch = BatchId { run: row.key.run.clone(), turn: row.key.turn };
         let decisions = decisions.by(person.actor(row.tenant.as_deref())).partial();
-        let answered = ready.agent.runner().answer(batch, decisions).await;
+        let answered = ready.agent.runner().resume(batch, decisions).detach().await;
         answered.map(drop).map_err(|error| problem::rejected(&error))
     }
 }

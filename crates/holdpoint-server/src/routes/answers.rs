@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use holdpoint::codec::{Shown, result_from_short_text};
-use holdpoint::{Actor, Decisions, EditedArguments, RememberRequest, Results, ResumeFrom, RunId, ToolResult, Verdict};
+use holdpoint::{
+    Actor, CallAnswer, Decisions, EditedArguments, RememberRequest, Results, ResumeFrom, RunId, ToolResult,
+};
 use holdpoint_api::{AnswersBody, DecisionBody, DecisionWord, ResultBody, ResultsBody, RunView};
 use holdpoint_core::{BatchId, CallId, Code, ContinuationId, Digest, QuestionKind, Rejection, Run};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::resumed::{self, Move};
-use super::{Problems, runs};
+use super::{Problems, resumed, runs};
 use crate::auth::{Caller, Right};
 use crate::body::Body;
 use crate::limits::{ANSWERS_MAX, REASON_BYTES_MAX};
@@ -55,10 +56,8 @@ pub(super) async fn answers(
     if body.partial == Some(true) {
         decisions = decisions.partial();
     }
-    if let Some(request) = &ask.request {
-        decisions = decisions.requested_by(Arc::clone(&request.0));
-    }
-    resumed::follow(&ask, &run, Move::Answer(from, decisions), wait).await
+    let runner = ask.app.runner_of(run.agent().map(|agent| &**agent))?;
+    resumed::follow(&ask, &run, runner.resume(from, decisions), wait).await
 }
 
 /// Deliver results of calls that were handed out.
@@ -90,10 +89,8 @@ pub(super) async fn results(
     if body.partial == Some(true) {
         results = results.partial();
     }
-    if let Some(request) = &ask.request {
-        results = results.requested_by(Arc::clone(&request.0));
-    }
-    resumed::follow(&ask, &run, Move::Deliver(from, results), wait).await
+    let runner = ask.app.runner_of(run.agent().map(|agent| &**agent))?;
+    resumed::follow(&ask, &run, runner.resume_with_tool_results(from, results), wait).await
 }
 
 /// The pause or the batch that the client names. One of another run is none of this run.
@@ -153,17 +150,17 @@ fn decide(decisions: Decisions, run: &Run, (index, body): (usize, DecisionBody))
         Some(Ok(result)) => Ok(Arc::new(result)),
         Some(Err(_)) | None => Err(invalid()),
     };
-    let verdict = match word {
+    let answer = match word {
         DecisionWord::Allow | DecisionWord::Deny if body.result.is_some() => return Err(invalid()),
         DecisionWord::Allow => match &body.arguments {
-            Some(arguments) => Verdict::AllowEdited(EditedArguments::from_text(arguments.get())),
-            None => Verdict::Allow,
+            Some(arguments) => CallAnswer::AllowEdited(EditedArguments::from_text(arguments.get())),
+            None => CallAnswer::Allow,
         },
-        DecisionWord::Deny => Verdict::Deny(body.reason.as_deref().map(Arc::from)),
-        DecisionWord::Answer => Verdict::Answer(given(body.result.as_deref())?),
-        DecisionWord::Happened => Verdict::Happened(given(body.result.as_deref())?),
+        DecisionWord::Deny => CallAnswer::Deny(body.reason.as_deref().map(Arc::from)),
+        DecisionWord::Answer => CallAnswer::Answer(given(body.result.as_deref())?),
+        DecisionWord::Happened => CallAnswer::Happened(given(body.result.as_deref())?),
     };
-    let mut decisions = decisions.decide(body.call_id.as_str(), verdict);
+    let mut decisions = decisions.decide(body.call_id.as_str(), answer);
     if let Some(reason) = body.reason.as_deref() {
         decisions = decisions.because(reason);
     }

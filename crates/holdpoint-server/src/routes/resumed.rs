@@ -1,52 +1,22 @@
 //! How a run that was moved is answered: as it is, as it will be soon, or as what happens.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::{Agent, Decisions, Error, Results, ResumeFrom, Retry, RunId, RunRequest, RunResult, RunStream, Status};
+use holdpoint::{RunId, Segment, Status};
 use holdpoint_core::{LogEntry, Revision, Run};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use crate::driving::{Accepted, Live};
 use crate::follow::{Follower, Place, Until};
-use crate::idempotency::Streamed;
+use crate::idempotency::{RequestName, Streamed};
 use crate::params::{Ask, WaitQuery, Wants};
 use crate::refusal::Answer;
 use crate::sse;
 use crate::streams::StreamPermit;
 use crate::view::run_view_for;
-
-/// What moves a run.
-pub(super) enum Move {
-    Start(Box<RunRequest>),
-    Answer(ResumeFrom, Decisions),
-    Deliver(ResumeFrom, Results),
-    Retry(Retry),
-}
-
-impl Move {
-    /// Begins it here.
-    pub(super) fn begin(self, agent: &Agent) -> Result<RunStream, Error> {
-        let runner = agent.runner();
-        match self {
-            Move::Start(request) => agent.chat_stream(*request),
-            Move::Answer(from, decisions) => runner.resume_stream(from, decisions),
-            Move::Deliver(from, results) => runner.resume_stream_with_tool_results(from, results),
-            Move::Retry(retry) => runner.retry_stream(retry),
-        }
-    }
-
-    /// Makes it durable and leaves what follows to the keeper.
-    async fn leave(self, agent: &Agent) -> Result<RunResult, Error> {
-        let runner = agent.runner();
-        match self {
-            Move::Start(request) => agent.submit(*request).await,
-            Move::Answer(from, decisions) => runner.answer(from, decisions).await,
-            Move::Deliver(from, results) => runner.deliver(from, results).await,
-            Move::Retry(retry) => runner.retry_later(retry).await,
-        }
-    }
-}
 
 /// How a moved run is to be answered.
 pub(super) struct Reply {
@@ -54,8 +24,8 @@ pub(super) struct Reply {
     pub(super) wait: WaitQuery,
 }
 
-/// A segment that is to be streamed.
-pub(super) struct Segment {
+/// The part of a run that a response streams.
+pub(super) struct Streaming {
     pub(super) run: RunId,
     /// What came before it.
     pub(super) after: Revision,
@@ -71,8 +41,8 @@ pub(super) fn permit(ask: &Ask) -> Answer<Option<StreamPermit>> {
 }
 
 /// The events of a segment.
-pub(super) fn stream(ask: &Ask, segment: Segment) -> Response {
-    let Segment { run, after, live, permit } = segment;
+pub(super) fn stream(ask: &Ask, streaming: Streaming) -> Response {
+    let Streaming { run, after, live, permit } = streaming;
     let place = Place { scope: &ask.caller.scope, run: &run };
     let mut follower = Follower::new(&ask.app, place, (after, Until::SegmentEnds), permit);
     if let Some(live) = live {
@@ -84,20 +54,19 @@ pub(super) fn stream(ask: &Ask, segment: Segment) -> Response {
 }
 
 /// Drives what was resumed, and answers once that is durable.
-pub(super) async fn follow(ask: &Ask, before: &Run, step: Move, wait: WaitQuery) -> Answer<Response> {
+pub(super) async fn follow(ask: &Ask, before: &Run, segment: Segment, wait: WaitQuery) -> Answer<Response> {
     let id = before.id();
-    let agent = &ask.app.served_of(before.agent().map(|agent| &**agent))?.agent;
+    let segment = named(ask, segment);
     let reply = Reply { permit: permit(ask)?, wait };
     let Some(room) = ask.app.driving.room() else {
-        return leave(ask, (agent, before), step, reply).await;
+        return leave(ask, id, segment, reply).await;
     };
-    let mut driven = ask.app.driving.drive(id, (step.begin(agent)?, room));
+    let mut driven = ask.app.driving.drive(id, segment.stream(), room);
     let accepted = driven.accepted().await?;
     if let (Some(permit), Accepted::Moved(first, _)) = (reply.permit, &accepted) {
         // Others may have moved the run since it was read: the segment begins where its own first event is.
-        let segment =
-            Segment { run: id.clone(), after: Revision(first.0.saturating_sub(1)), live: Some(driven.live), permit };
-        return Ok(stream(ask, segment));
+        let after = Revision(first.0.saturating_sub(1));
+        return Ok(stream(ask, Streaming { run: id.clone(), after, live: Some(driven.live), permit }));
     }
     let view = match accepted {
         Accepted::Still(result) => run_view_for(&ask.caller, result.run()),
@@ -107,6 +76,14 @@ pub(super) async fn follow(ask: &Ask, before: &Run, step: Move, wait: WaitQuery)
         },
     };
     Ok(Json(view).into_response())
+}
+
+/// The same segment under the name of the request that asks for it.
+pub(super) fn named(ask: &Ask, segment: Segment) -> Segment {
+    match &ask.request {
+        Some(RequestName(name)) => segment.requested_by(Arc::clone(name)),
+        None => segment,
+    }
 }
 
 /// A run that was moved, as it is now. What was asked is durable, so there is an answer whatever fails from here on: then it
@@ -123,14 +100,13 @@ pub(super) async fn moved(ask: &Ask, before: &Run, (seq, first): (Revision, &Log
 }
 
 /// Leaves what was moved to the keeper, and answers once that is durable, or when the keeper was so far.
-pub(super) async fn leave(ask: &Ask, (agent, before): (&Agent, &Run), step: Move, reply: Reply) -> Answer<Response> {
-    let agent = agent.clone();
-    let result = ask.app.driving.see_through(async move { step.leave(&agent).await }).await?;
-    let (id, after) = (before.id(), result.began_after());
+pub(super) async fn leave(ask: &Ask, id: &RunId, segment: Segment, reply: Reply) -> Answer<Response> {
+    let result = ask.app.driving.see_through(segment.detach()).await?;
+    let after = result.began_after();
     if let Some(permit) = reply.permit
         && result.run().revision() > after
     {
-        return Ok(stream(ask, Segment { run: id.clone(), after, live: None, permit }));
+        return Ok(stream(ask, Streaming { run: id.clone(), after, live: None, permit }));
     }
     let until = Instant::now() + ask.wait(&reply.wait);
     let (mut status, mut revision) = (result.run().status(), result.run().revision());

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use holdpoint::codec::{Shown, new_run, result_from_short_text};
 use holdpoint::store::RunFilter;
-use holdpoint::{Context, Error, Retry, RunId, RunRequest, SessionSoFar};
+use holdpoint::{Context, Error, RunId, RunRequest, SessionSoFar};
 use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView};
 use holdpoint_core::{Rejection, Revision, Run};
 use http::{HeaderValue, StatusCode, header};
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use utoipa::IntoParams;
 
 use super::Problems;
-use super::resumed::{self, Move, Reply, Segment};
+use super::resumed::{self, Reply, Streaming};
 use crate::ServedAgent;
 use crate::app::App;
 use crate::auth::{Caller, Right};
@@ -56,16 +56,16 @@ pub(super) async fn start(ask: Ask, Params(wait): Params<WaitQuery>, Body(body):
     };
     let served = served(&ask.app, &body.agent)?;
     let request = request(&ask, served, body).await?.with_run_id(id.clone());
-    let step = Move::Start(Box::new(request));
+    let segment = served.agent.chat(request);
     let Some(room) = ask.app.driving.room() else {
-        let left = resumed::leave(&ask, (&served.agent, &new_run(id.clone())), step, Reply { permit, wait }).await?;
+        let left = resumed::leave(&ask, &id, segment, Reply { permit, wait }).await?;
         return Ok(created(left, &id));
     };
-    let mut driven = ask.app.driving.drive(&id, (step.begin(&served.agent)?, room));
+    let mut driven = ask.app.driving.drive(&id, segment.stream(), room);
     let accepted = driven.accepted().await?;
     if let Some(permit) = permit {
-        let segment = Segment { run: id.clone(), after: Revision(0), live: Some(driven.live), permit };
-        return Ok(created(resumed::stream(&ask, segment), &id));
+        let streaming = Streaming { run: id.clone(), after: Revision(0), live: Some(driven.live), permit };
+        return Ok(created(resumed::stream(&ask, streaming), &id));
     }
     let view = started(&ask, &id, (accepted, driven, wait)).await;
     Ok(created(Json(view).into_response(), &id))
@@ -74,8 +74,8 @@ pub(super) async fn start(ask: Ask, Params(wait): Params<WaitQuery>, Body(body):
 async fn begun_before(ask: &Ask, id: &RunId, permit: Option<StreamPermit>) -> Answer<Response> {
     let response = match permit {
         Some(permit) => {
-            let segment = Segment { run: id.clone(), after: Revision(0), live: None, permit };
-            resumed::stream(ask, segment)
+            let streaming = Streaming { run: id.clone(), after: Revision(0), live: None, permit };
+            resumed::stream(ask, streaming)
         }
         None => Json(RunView::of(&ask.app.run_owned(&ask.caller, id).await?)).into_response(),
     };
@@ -294,12 +294,8 @@ pub(super) async fn retry(ask: Ask, id: Id, Params(wait): Params<WaitQuery>, NoB
     if run.status() == holdpoint::Status::Cancelled {
         return Err(Rejection::RunCancelled.into());
     }
-    let retry = Retry::from(&id);
-    let retry = match &ask.request {
-        Some(request) => retry.requested_by(Arc::clone(&request.0)),
-        None => retry,
-    };
-    resumed::follow(&ask, &run, Move::Retry(retry), wait).await
+    let runner = ask.app.runner_of(run.agent().map(|agent| &**agent))?;
+    resumed::follow(&ask, &run, runner.retry(&id), wait).await
 }
 
 /// The tenant's own agents are the same for all: the name alone decides.

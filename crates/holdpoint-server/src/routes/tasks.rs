@@ -10,7 +10,7 @@ use holdpoint::store::{
     Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, Release, TaskFilter,
     TaskLease, TaskStage, Topic, WorkerSeen,
 };
-use holdpoint::{Requeue, Runner, TaskHolder, WorkerFault};
+use holdpoint::{Runner, TaskHolder, WorkerFault};
 use holdpoint_api::{
     CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, PageQuery,
     RequeueBody, RunView, TaskPage, TaskStateName,
@@ -22,12 +22,11 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
-use super::Problems;
 use super::answers::{Given, expect_digest};
+use super::{Problems, resumed};
 use crate::app::App;
 use crate::auth::{Caller, Right};
 use crate::body::Body;
-use crate::idempotency::RequestName;
 use crate::limits::{LEASE_PATTERNS_MAX, WAIT_MAX, WAIT_MS_MAX};
 use crate::params::{Ask, Id, Params, name, names};
 use crate::refusal::{Answer, Refusal};
@@ -377,11 +376,8 @@ pub(super) async fn requeue(ask: Ask, id: Id, Body(body): Body<RequeueBody>) -> 
     let digest = expect_digest("digest", &body.digest)?;
     let key = id.task()?;
     let head = ask.app.head(&ask.caller, &key.run).await.map_err(|_| Refusal::not_found("task"))?;
-    let runner = ask.app.runner_of(head.agent.as_deref())?.clone();
-    let mut requeue = Requeue::new(key, digest, ask.caller.actor());
-    if let Some(RequestName(name)) = &ask.request {
-        requeue = requeue.requested_by(Arc::clone(name));
-    }
-    let result = ask.app.driving.see_through(async move { runner.requeue(requeue).await }).await?;
+    let runner = ask.app.runner_of(head.agent.as_deref())?;
+    let requeued = resumed::named(&ask, runner.requeue(key, digest, ask.caller.actor()));
+    let result = ask.app.driving.see_through(requeued.detach()).await?;
     Ok(Json(RunView::of(result.run())))
 }

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::entry::opening::{Opening, Then};
+use crate::entry::point::{EntryPoint, Then};
 use crate::{Error, Runner};
 use overlong::OverlongLeases;
 use sealer::Sealer;
@@ -193,8 +193,8 @@ enum Job {
     TakeOver(RunId, Hold),
     /// A deadline passed.
     Expire(RunId),
-    /// Results wait to be taken.
-    Fold(RunId),
+    /// Results of workers wait to be collected.
+    Collect(RunId),
     /// A lease of a task lapsed.
     Lost(Box<TaskHead>),
 }
@@ -202,7 +202,7 @@ enum Job {
 impl Job {
     fn run(&self) -> &RunId {
         match self {
-            Job::TakeOver(run, _) | Job::Expire(run) | Job::Fold(run) => run,
+            Job::TakeOver(run, _) | Job::Expire(run) | Job::Collect(run) => run,
             Job::Lost(task) => &task.key.run,
         }
     }
@@ -261,7 +261,7 @@ impl Rounds {
     async fn read_due(&self, limit: usize, found: &mut Vec<Job>) -> Result<(), StoreError> {
         let due = self.store.runs.due(&self.agents, self.store.runs.now(), limit).await?;
         found.extend(due.into_iter().map(Job::Expire));
-        found.extend(self.store.tasks.collectable(&self.agents, limit).await?.into_iter().map(Job::Fold));
+        found.extend(self.store.tasks.collectable(&self.agents, limit).await?.into_iter().map(Job::Collect));
         let lapsed = self.store.tasks.lapsed(&self.agents, limit).await?;
         found.extend(lapsed.into_iter().map(|task| Job::Lost(Box::new(task))));
         Ok(())
@@ -287,9 +287,9 @@ impl Rounds {
     async fn perform(&self, job: Job) -> Result<(), Error> {
         let Some(runner) = self.runner_of(job.run()).await? else { return Ok(()) };
         match job {
-            Job::TakeOver(run, claim) => runner.open(Opening::TakeOver(run, claim), None).await.map(drop),
+            Job::TakeOver(run, claim) => runner.enter(&EntryPoint::TakeOver(run, claim).into(), None).await.map(drop),
             Job::Expire(run) => runner.expire(&run).await.map(drop),
-            Job::Fold(run) => runner.open(Opening::Fold(run), None).await.map(drop),
+            Job::Collect(run) => runner.enter(&EntryPoint::Collect(run).into(), None).await.map(drop),
             Job::Lost(task) => runner.queue().lost(&task, LossCause::LeaseLapsed, Then::Drive).await,
         }
     }

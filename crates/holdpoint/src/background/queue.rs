@@ -18,7 +18,7 @@ use holdpoint_tools::limit_output;
 
 use crate::background::patience::Patience;
 use crate::driver::{Guards, load_run};
-use crate::entry::opening::{Opening, QueueFinding, Then, end_orphans};
+use crate::entry::point::{Entry, EntryPoint, Then, end_orphans};
 use crate::{Error, Runner};
 
 /// How many results may wait in the background for a store that is out of reach.
@@ -288,9 +288,9 @@ impl Queue {
         let LateResult { key, attempt, worker, result } = late;
         let CallKey { run, turn, index: call } = key.clone();
         let input = Input::TaskLate(Box::new(TaskLate { turn, call, attempt, worker, result }));
-        let finding = QueueFinding { run: run.clone(), input, guards: Guards::none(), then: Then::Leave };
+        let entry = Entry::left(EntryPoint::known(&run, input));
         loop {
-            let error = match self.tell(finding.clone()).await {
+            let error = match self.tell(&entry).await {
                 Ok(()) => {
                     tracing::info!(target: "holdpoint", %run, %call, "late result kept as evidence");
                     return Ok(());
@@ -376,8 +376,8 @@ impl Queue {
             AfterLoss::Ask(LossCause::LeaseLapsed | LossCause::WorkerFailed) => cause,
         };
         let guards = Guards::only((lease.turn, lease.call), guard);
-        let run = task.key.run.clone();
-        self.tell(QueueFinding { run, input: Input::TaskLost(TaskLost { lease, cause }), guards, then }).await
+        let (run, input) = (task.key.run.clone(), Input::TaskLost(TaskLost { lease, cause }));
+        self.tell(&Entry { then, ..Entry::from(EntryPoint::Known { run, input, guards }) }).await
     }
 
     /// Policy said no when the worker was about to start.
@@ -400,10 +400,10 @@ impl Queue {
         let TaskHead { key, state, .. } = &leased.task;
         let TaskState::Leased { fence, .. } = state else { return Err(Rejection::LeaseLost.into()) };
         let guards = Guards::only((key.turn, key.index), TaskGuard::Leased(*fence));
-        let finding = QueueFinding { run: key.run.clone(), input, guards, then: Then::Leave };
+        let entry = Entry::left(EntryPoint::Known { run: key.run.clone(), input, guards });
         let mut patience = Patience::new();
         loop {
-            match self.tell(finding.clone()).await {
+            match self.tell(&entry).await {
                 Err(Error::Rejected(Rejection::LeaseLost)) if self.holds(&leased.lease).await? => {}
                 Err(Error::Store(error)) if error.may_pass() => {}
                 told => return told,
@@ -419,7 +419,7 @@ impl Queue {
         Ok(task.is_some_and(|task| matches!(task.state, TaskState::Leased { fence, .. } if fence == lease.fence)))
     }
 
-    async fn tell(&self, finding: QueueFinding) -> Result<(), Error> {
-        self.runner.open(Opening::Queue(Box::new(finding)), None).await.map(drop)
+    async fn tell(&self, entry: &Entry) -> Result<(), Error> {
+        self.runner.enter(entry, None).await.map(drop)
     }
 }

@@ -40,7 +40,7 @@ impl Driver {
             // Only calls with a tool and arguments are proposed, so this is never reached; denying is what is left.
             return Judged { decision: Decision::deny("the call cannot be understood"), fault: None, shadow: None };
         };
-        let facts = run_facts(&self.parts, run, (index, denied));
+        let facts = run_facts(&self.parts, run, index, denied);
         let request = AuthorizeRequest { tool: &tool.name, arguments, context: self.context(), run: &facts };
         self.parts.policy.judge(&request).await
     }

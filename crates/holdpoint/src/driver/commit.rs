@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use holdpoint_codec::{audit, decode_event, encode_event, encode_grant, new_run};
 use holdpoint_core::{Conductor, Event, LogEntry, Rejection, Revision, Run, RunId, Status};
-use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, Scope, StoreError, Transition};
+use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, Scope, Store, StoreError, Transition};
 
 use super::{Driver, Interrupted};
 use crate::Error;
@@ -143,7 +143,7 @@ impl Driver {
     /// is the truth; a stream of the run from here shows its end too. Results that it does not have are evidence.
     pub(super) async fn overtaken(&mut self) -> Result<(), Interrupted> {
         self.keep_results();
-        let log = load_log(&self.parts, self.run_id()).await?;
+        let log = read_log(&self.parts.store, &Scope::All, self.run_id()).await?;
         let mut run = new_run(self.run_id().clone());
         log.iter().for_each(|entry| run.apply(entry));
         if run.status() != Status::Cancelled {
@@ -187,13 +187,18 @@ fn head(run: &Run) -> HeadUpdate {
 
 /// The run as its log tells it.
 pub(crate) async fn load_run(parts: &Parts, id: &RunId) -> Result<Run, Error> {
+    read_run(&parts.store, &Scope::All, id).await
+}
+
+/// The run as its log tells it, if it is within the scope.
+pub(crate) async fn read_run(store: &Store, scope: &Scope, id: &RunId) -> Result<Run, Error> {
     let mut run = new_run(id.clone());
-    load_log(parts, id).await?.iter().for_each(|entry| run.apply(entry));
+    read_log(store, scope, id).await?.iter().for_each(|entry| run.apply(entry));
     Ok(run)
 }
 
-async fn load_log(parts: &Parts, id: &RunId) -> Result<Vec<LogEntry>, Error> {
-    let records = parts.store.runs.load(&Scope::All, id, Revision(0)).await?;
+async fn read_log(store: &Store, scope: &Scope, id: &RunId) -> Result<Vec<LogEntry>, Error> {
+    let records = store.runs.load(scope, id, Revision(0)).await?;
     let log = records.iter().map(|record| decode_event(&record.body));
     Ok(log.collect::<Result<_, _>>()?)
 }

@@ -11,7 +11,7 @@ use crate::parts::Parts;
 
 /// The facts of a run for one of its calls. The earlier calls are looked up only for a policy that wants to know them;
 /// `denied` are calls of the same turn that it just said no to.
-pub(crate) fn run_facts(parts: &Parts, run: &Run, (index, denied): (CallIndex, &[CallIndex])) -> RunFacts {
+pub(crate) fn run_facts(parts: &Parts, run: &Run, index: CallIndex, denied: &[CallIndex]) -> RunFacts {
     let facts = RunFacts::new(run.id().clone(), run.turn());
     if !parts.policy.needs_history() {
         return facts;

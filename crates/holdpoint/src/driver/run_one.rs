@@ -94,7 +94,7 @@ impl Prepared {
             context: Arc::clone(context),
             attempt: call.attempts.next(),
         };
-        let run_facts = run_facts(parts, run, (index, &[]));
+        let run_facts = run_facts(parts, run, index, &[]);
         Some(Self { facts, tool, rechecked: call.rechecked, run_facts, given: call.given.clone() })
     }
 }

@@ -73,17 +73,18 @@ pub(crate) fn listed(problems: &[SchemaProblem]) -> String {
     problems.join("; ")
 }
 
-/// Reads arguments that a person edited: whatever is wrong with them refuses the resume.
+/// Reads arguments that a person edited: whatever is wrong with them rejects the resume.
 pub(crate) fn understand_edit(
+    registry: &Registry,
     call: &CallId,
+    tool: &ToolName,
     text: &str,
-    (name, tool): (&ToolName, Option<&RegisteredTool>),
 ) -> Result<Arguments, Error> {
     let invalid = |code, problems| Error::InvalidArguments { call: call.clone(), problems, code };
     let canonical = parse_arguments(Some(text)).map_err(|problem| invalid(problem.code(), problem.to_string()))?;
-    let arguments = arguments_for(name.as_str(), &canonical);
-    if let Some(problems) = tool.and_then(|tool| tool.validate(&arguments).err()) {
-        return Err(invalid(Code::InvalidArguments, listed(&problems)));
+    let arguments = arguments_for(tool.as_str(), &canonical);
+    match registry.find(tool.as_str()).map(|registered| registered.validate(&arguments)) {
+        Some(Err(problems)) => Err(invalid(Code::InvalidArguments, listed(&problems))),
+        Some(Ok(())) | None => Ok(arguments),
     }
-    Ok(arguments)
 }

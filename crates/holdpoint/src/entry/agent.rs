@@ -5,14 +5,18 @@ mod config;
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint_codec::Context;
-use holdpoint_core::{Parallel, Settings};
+use holdpoint_core::{Parallel, RunId, Settings};
 use holdpoint_tools::{Around, Registry, Tool};
+use tokio_util::sync::CancellationToken;
 
 pub use config::{AgentConfig, ConfigError};
 
+use crate::events::instrument::Instruments;
 use crate::parts::Parts;
-use crate::{AgentBuilder, Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, RunStream, Runner, Session};
+use crate::{
+    AgentBuilder, Decisions, DeltaHub, Error, Happening, InstrumentSink, Results, ResumeFrom, RunRequest, Runner,
+    Segment, Session, SpanParent,
+};
 
 /// What most programs use: put together once, then asked. Cheap to clone.
 #[derive(Clone)]
@@ -27,84 +31,28 @@ impl Agent {
         AgentBuilder::new()
     }
 
-    /// Asks the agent.
-    ///
-    /// # Errors
-    /// When the run could not be started or its store failed.
-    pub async fn chat(&self, input: impl Into<RunRequest>) -> Result<RunResult, Error> {
-        self.runner.run(self.request(input.into())).await
+    /// Asks the agent. A model or a tool that fails is a result, not an error.
+    pub fn chat(&self, input: impl Into<RunRequest>) -> Segment {
+        let request = input.into();
+        self.runner.run(match (&request.system_prompt, &self.system_prompt) {
+            (None, Some(prompt)) => request.system_prompt(Arc::clone(prompt)),
+            (Some(_), _) | (None, None) => request,
+        })
     }
 
-    /// Asks the agent with a context.
-    ///
-    /// # Errors
-    /// When the run could not be started or its store failed.
-    pub async fn chat_with(&self, input: impl Into<RunRequest>, context: Context) -> Result<RunResult, Error> {
-        self.chat(input.into().with_context(context)).await
+    /// Resumes a run that waits for people. If the decisions are rejected, nothing changed.
+    pub fn resume(&self, from: impl Into<ResumeFrom>, decisions: impl Into<Decisions>) -> Segment {
+        self.runner.resume(from, decisions)
     }
 
-    /// Asks the agent and streams what happens.
-    ///
-    /// # Errors
-    /// When no async runtime runs.
-    pub fn chat_stream(&self, input: impl Into<RunRequest>) -> Result<RunStream, Error> {
-        self.runner.run_stream(self.request(input.into()))
+    /// Resumes a run that waits for results. If the results are rejected, nothing changed.
+    pub fn resume_with_tool_results(&self, from: impl Into<ResumeFrom>, results: impl Into<Results>) -> Segment {
+        self.runner.resume_with_tool_results(from, results)
     }
 
-    /// Asks the agent and leaves the run to whoever looks after it: a [`crate::Keeper`].
-    ///
-    /// # Errors
-    /// When the run could not be started or its store failed.
-    pub async fn submit(&self, input: impl Into<RunRequest>) -> Result<RunResult, Error> {
-        self.runner.submit(self.request(input.into())).await
-    }
-
-    /// Resumes a run that waits for people.
-    ///
-    /// # Errors
-    /// When the decisions are not accepted; then nothing changed.
-    pub async fn resume(
-        &self,
-        from: impl Into<ResumeFrom>,
-        decisions: impl Into<Decisions>,
-    ) -> Result<RunResult, Error> {
-        self.runner.resume(from, decisions).await
-    }
-
-    /// The same as a stream of events.
-    ///
-    /// # Errors
-    /// When no async runtime runs.
-    pub fn resume_stream(
-        &self,
-        from: impl Into<ResumeFrom>,
-        decisions: impl Into<Decisions>,
-    ) -> Result<RunStream, Error> {
-        self.runner.resume_stream(from, decisions)
-    }
-
-    /// Resumes a run that waits for results.
-    ///
-    /// # Errors
-    /// When the results are not accepted; then nothing changed.
-    pub async fn resume_with_tool_results(
-        &self,
-        from: impl Into<ResumeFrom>,
-        results: impl Into<Results>,
-    ) -> Result<RunResult, Error> {
-        self.runner.resume_with_tool_results(from, results).await
-    }
-
-    /// The same as a stream of events.
-    ///
-    /// # Errors
-    /// When no async runtime runs.
-    pub fn resume_stream_with_tool_results(
-        &self,
-        from: impl Into<ResumeFrom>,
-        results: impl Into<Results>,
-    ) -> Result<RunStream, Error> {
-        self.runner.resume_stream_with_tool_results(from, results)
+    /// Continues a run that failed, without running any settled call again. `not_retryable` in any other state.
+    pub fn retry(&self, run: &RunId) -> Segment {
+        self.runner.retry(run)
     }
 
     /// A conversation with this agent that goes on over several runs.
@@ -148,8 +96,7 @@ impl Agent {
     #[must_use]
     pub fn with_around(&self, hook: Arc<dyn Around>) -> Agent {
         let hooks = self.runner.parts.hooks.with(hook);
-        let parts = Parts { hooks, ..self.runner.parts.share() };
-        Agent { runner: Runner { parts: Arc::new(parts) }, system_prompt: self.system_prompt.clone() }
+        self.with_parts(Parts { hooks, ..self.runner.parts.share() })
     }
 
     /// The same agent with these tools, from its next run on. Tools from where one of them comes (`mcp:files`, `native`, …)
@@ -165,8 +112,40 @@ impl Agent {
         for tool in old.map(|tool| tool.tool()).chain(&new) {
             registry.register_shared(Arc::clone(tool)).map_err(|error| Error::config(error.to_string()))?;
         }
-        let parts = Parts { registry: Arc::new(registry), ..self.runner.parts.share() };
-        Ok(Agent { runner: Runner { parts: Arc::new(parts) }, system_prompt: self.system_prompt.clone() })
+        Ok(self.with_parts(Parts { registry: Arc::new(registry), ..self.runner.parts.share() }))
+    }
+
+    /// The same agent, whose models are heard at this hub too.
+    #[must_use]
+    pub fn with_deltas(&self, hub: DeltaHub) -> Agent {
+        self.with_parts(Parts { deltas: Some(hub), ..self.runner.parts.share() })
+    }
+
+    /// The same agent, whose spans join the trace that a run was started in.
+    #[must_use]
+    pub fn with_span_parent(&self, join: SpanParent) -> Agent {
+        self.with_parts(Parts { span_parent: Some(join), ..self.runner.parts.share() })
+    }
+
+    /// The same agent, which lets go of its runs when this token is cancelled: no turn and no tool begins any more, tools
+    /// that run are waited for, what happened is committed, and whoever else looks after runs goes on at once. The result
+    /// of a run that was let go of has the status `running`.
+    #[must_use]
+    pub fn with_stopping(&self, token: CancellationToken) -> Agent {
+        Agent { runner: self.runner.with_stopping(token), system_prompt: self.system_prompt.clone() }
+    }
+
+    /// The same agent, whose happenings are told to this sink too.
+    #[must_use]
+    pub fn with_instrument(&self, sink: InstrumentSink) -> Agent {
+        let sink = match self.runner.parts.instruments.sink.clone() {
+            None => sink,
+            Some(before) => Arc::new(move |happening: &Happening| {
+                before(happening);
+                sink(happening);
+            }),
+        };
+        self.with_parts(Parts { instruments: Instruments { sink: Some(sink) }, ..self.runner.parts.share() })
     }
 
     fn with_settings(&self, change: impl FnOnce(&mut Settings)) -> Result<Agent, Error> {
@@ -174,20 +153,16 @@ impl Agent {
         change(&mut settings);
         crate::entry::builder::check(&settings)?;
         self.runner.parts.executors.choose(&settings.executor)?;
-        let parts = Parts { settings: Arc::new(settings), ..self.runner.parts.share() };
-        Ok(Agent { runner: Runner { parts: Arc::new(parts) }, system_prompt: self.system_prompt.clone() })
+        Ok(self.with_parts(Parts { settings: Arc::new(settings), ..self.runner.parts.share() }))
+    }
+
+    fn with_parts(&self, parts: Parts) -> Agent {
+        Agent { runner: Runner { parts: Arc::new(parts) }, system_prompt: self.system_prompt.clone() }
     }
 
     /// Everything about the agent that is data, to be saved or sent.
     pub fn config(&self) -> AgentConfig {
         AgentConfig::of(self)
-    }
-
-    pub(crate) fn request(&self, request: RunRequest) -> RunRequest {
-        match (&request.system_prompt, &self.system_prompt) {
-            (None, Some(prompt)) => request.system_prompt(Arc::clone(prompt)),
-            (Some(_), _) | (None, None) => request,
-        }
     }
 }
 

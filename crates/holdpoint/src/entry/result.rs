@@ -3,20 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdpoint_codec::{Context, Pending, Trust, continuation, pending};
+use holdpoint_codec::{Context, Pending, Trust, continuation, imported_run, pending};
 use holdpoint_core::{
     Attributes, BatchId, CallRecord, ContinuationId, Message, PauseReason, Revision, Run, RunId, Status, StopReason,
     Usage,
 };
+use holdpoint_store::{Scope, Store};
 
-use crate::entry::opening::imported_run;
+use crate::Error;
+use crate::driver::read_run;
+use crate::entry::point::stored_context;
 
 /// A run at the end of a segment. Never changed by what happens later.
 #[derive(Clone, Debug)]
 pub struct RunResult {
     run: Arc<Run>,
     carried: Carried,
-    segment: Segment,
+    segment: Spent,
 }
 
 /// What goes along with a run without being part of it.
@@ -29,7 +32,7 @@ pub(crate) struct Carried {
 
 /// What this call of an entry point added.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Segment {
+pub(crate) struct Spent {
     pub(crate) messages_before: usize,
     pub(crate) began_after: Revision,
     pub(crate) durations: Durations,
@@ -47,8 +50,19 @@ pub struct Durations {
 }
 
 impl RunResult {
-    pub(crate) fn new(run: Arc<Run>, carried: Carried, segment: Segment) -> Self {
+    pub(crate) fn new(run: Arc<Run>, carried: Carried, segment: Spent) -> Self {
         Self { run, carried, segment }
+    }
+
+    /// The run as a store has it, if it is within the scope.
+    ///
+    /// # Errors
+    /// When the store failed, or has no such run there.
+    pub async fn read(store: &Store, scope: &Scope, run: &RunId) -> Result<Self, Error> {
+        let run = read_run(store, scope, run).await?;
+        let carried = Carried { context: Arc::new(stored_context(&run)), ..Carried::default() };
+        let (messages_before, began_after) = (run.messages().len(), run.revision());
+        Ok(Self::new(Arc::new(run), carried, Spent { messages_before, began_after, ..Spent::default() }))
     }
 
     /// The run's id: the same over all its segments.
@@ -180,7 +194,7 @@ pub struct Continuation {
 impl Continuation {
     /// From a payload that was read and checked.
     pub(crate) fn loaded(loaded: continuation::Loaded) -> Self {
-        let run = imported_run(&loaded.run_id, &Arc::new(loaded.snapshot));
+        let run = imported_run(loaded.run_id, Arc::new(loaded.snapshot));
         let context = loaded.context.by(run.actor().clone());
         Self {
             id: loaded.continuation_id,

@@ -1,36 +1,33 @@
-//! Entry points: run, resume and stream are the same loop.
+//! The runner: entry points into runs, and what can be asked about them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use holdpoint_codec::continuation::{self, Traces};
-use holdpoint_codec::{Narrator, decode_event, new_run, tasks};
-use holdpoint_core::{Actor, Cancelled, Input, Limits, Rejection, Revision, RunId, Started, Status};
-use holdpoint_store::{Record, Scope, Store};
+use holdpoint_codec::{Narrator, ToolDefinition, decode_event, new_run};
+use holdpoint_core::{
+    Actor, CallKey, Cancelled, Digest, Input, Limits, Recovered, Rejection, Retried, Revision, RunId, Settings, Status,
+    ToolName,
+};
+use holdpoint_store::{Record, Scope, Store, TaskGuard};
 use serde_json::Value;
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
-use crate::driver::{Driver, Interrupted, load_run};
-use crate::entry::opening::{Opening, Resume, Then, read_payload, stored_context};
-use crate::entry::result::{Carried, Segment};
-use crate::events::stream::{RunStream, StreamSender, queue};
+use crate::driver::{Driver, Guards, Interrupted};
+use crate::entry::point::{Entry, EntryPoint, Prepared, Then};
+use crate::events::spans;
+use crate::events::stream::StreamSender;
 use crate::failpoint::Failpoint;
 use crate::parts::Parts;
-use crate::{Continuation, Decisions, Error, Results, ResumeFrom, Retry, RunRequest, RunResult, RunnerBuilder};
+use crate::{Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, RunnerBuilder, Segment, ToolStats};
 
 /// Runs conversations: model, tools, policy, executor and store in one value. Cheap to clone.
 #[derive(Clone)]
 pub struct Runner {
     pub(crate) parts: Arc<Parts>,
-}
-
-/// What of a continuation is exported.
-#[derive(Clone, Debug, Default)]
-pub struct ExportOptions {
-    /// The context attributes to include; those of the run's settings when absent.
-    pub context_keys: Option<Vec<String>>,
-    /// Whether records of calls are included as traces.
-    pub traces: Traces,
 }
 
 impl Runner {
@@ -39,115 +36,53 @@ impl Runner {
         RunnerBuilder::new()
     }
 
-    /// Runs a conversation until it ends, fails or pauses.
-    ///
-    /// # Errors
-    /// When it could not be started or its store failed. A model or a tool that fails is a result, not an error.
-    pub async fn run(&self, request: impl Into<RunRequest>) -> Result<RunResult, Error> {
-        self.open(Opening::Run(Box::new(request.into())), None).await
+    /// Runs a conversation until it ends, fails or pauses. A model or a tool that fails is a result, not an error.
+    pub fn run(&self, request: impl Into<RunRequest>) -> Segment {
+        self.segment(EntryPoint::Start(Box::new(request.into())))
     }
 
-    /// The same as a stream of events.
-    ///
-    /// # Errors
-    /// When no async runtime runs.
-    pub fn run_stream(&self, request: impl Into<RunRequest>) -> Result<RunStream, Error> {
-        self.open_stream(Opening::Run(Box::new(request.into())))
+    /// Resumes a run that waits for people. If the decisions are rejected, nothing changed.
+    pub fn resume(&self, from: impl Into<ResumeFrom>, decisions: impl Into<Decisions>) -> Segment {
+        self.segment(EntryPoint::Answer { from: from.into(), decisions: Box::new(decisions.into()) })
     }
 
-    /// Resumes a run that waits for people.
-    ///
-    /// # Errors
-    /// When the decisions are not accepted; then nothing changed.
-    pub async fn resume(
-        &self,
-        from: impl Into<ResumeFrom>,
-        decisions: impl Into<Decisions>,
-    ) -> Result<RunResult, Error> {
-        self.open(Opening::decide(from, decisions), None).await
+    /// Resumes a run that waits for results. If the results are rejected, nothing changed.
+    pub fn resume_with_tool_results(&self, from: impl Into<ResumeFrom>, results: impl Into<Results>) -> Segment {
+        self.segment(EntryPoint::Supply { from: from.into(), results: results.into() })
     }
 
-    /// The same as a stream of events.
-    ///
-    /// # Errors
-    /// When no async runtime runs.
-    pub fn resume_stream(
-        &self,
-        from: impl Into<ResumeFrom>,
-        decisions: impl Into<Decisions>,
-    ) -> Result<RunStream, Error> {
-        self.open_stream(Opening::decide(from, decisions))
+    /// Continues a run that failed, without running any settled call again. `not_retryable` in any other state.
+    pub fn retry(&self, run: &RunId) -> Segment {
+        self.segment(EntryPoint::known(run, Input::Retried(Retried::default())))
     }
 
-    /// Resumes a run that waits for results.
-    ///
-    /// # Errors
-    /// When the results are not accepted; then nothing changed.
-    pub async fn resume_with_tool_results(
-        &self,
-        from: impl Into<ResumeFrom>,
-        results: impl Into<Results>,
-    ) -> Result<RunResult, Error> {
-        self.open(Opening::deliver(from, results), None).await
-    }
-
-    /// The same as a stream of events.
-    ///
-    /// # Errors
-    /// When no async runtime runs.
-    pub fn resume_stream_with_tool_results(
-        &self,
-        from: impl Into<ResumeFrom>,
-        results: impl Into<Results>,
-    ) -> Result<RunStream, Error> {
-        self.open_stream(Opening::deliver(from, results))
-    }
-
-    /// Continues a run that failed, without running any settled call again.
-    ///
-    /// # Errors
-    /// `not_retryable` in any other state.
-    pub async fn retry(&self, run: impl Into<Retry>) -> Result<RunResult, Error> {
-        self.open(Opening::retry(run), None).await
-    }
-
-    /// The same as a stream of events.
-    ///
-    /// # Errors
-    /// When no async runtime runs.
-    pub fn retry_stream(&self, run: impl Into<Retry>) -> Result<RunStream, Error> {
-        self.open_stream(Opening::retry(run))
-    }
-
-    /// Takes over a run whose process is known to be dead, and goes on from what is owed. A run that nobody holds stays as it
-    /// is. No lease is looked at: a process that still drives the run loses it, and a call that it runs is in doubt. Where
+    /// Takes over a run whose process is known to be dead, and goes on from what is owed. A run that no process holds stays as
+    /// it is. No lease is looked at: a process that still drives the run loses it, and a call that it runs is in doubt. Where
     /// processes come and go, a [`crate::Keeper`] takes runs over, once their leases have lapsed.
-    ///
-    /// # Errors
-    /// When the store does not know it.
-    pub async fn recover(&self, run: &RunId) -> Result<RunResult, Error> {
-        self.open(Opening::Known(run.clone(), Input::Recovered(holdpoint_core::Recovered::default())), None).await
+    pub fn recover(&self, run: &RunId) -> Segment {
+        self.segment(EntryPoint::known(run, Input::Recovered(Recovered::default())))
     }
 
     /// Lets questions past their deadline expire, and goes on if none is left.
-    ///
-    /// # Errors
-    /// When the store does not know it.
-    pub async fn expire(&self, run: &RunId) -> Result<RunResult, Error> {
-        self.open(Opening::Known(run.clone(), Input::Elapsed), None).await
+    pub fn expire(&self, run: &RunId) -> Segment {
+        let guards = Guards::others(TaskGuard::Waiting);
+        self.segment(EntryPoint::Known { run: run.clone(), input: Input::Elapsed, guards })
     }
 
-    /// Cancels a run in any state. Tools that run are told; late results are refused.
-    ///
-    /// # Errors
-    /// When the store does not know it.
-    pub async fn cancel(&self, run: &RunId, actor: Actor) -> Result<RunResult, Error> {
-        let input = Input::Cancelled(Cancelled::by(actor));
-        let result = self.open(Opening::Known(run.clone(), input), None).await?;
-        if result.status() == Status::Cancelled {
-            self.parts.live.cancel(run);
-        }
-        Ok(result)
+    /// Cancels a run in any state. Tools that run are told; late results are rejected.
+    pub fn cancel(&self, run: &RunId, actor: Actor) -> Segment {
+        self.segment(EntryPoint::known(run, Input::Cancelled(Cancelled::by(actor))))
+    }
+
+    /// Puts a task that was given up back into the queue. Such a task is a question about a call that may have taken effect:
+    /// this answers that it did not and is to be executed again, with the rule's roles and quorum. The digest is that of the
+    /// question that the person saw. `not_retryable` unless the call is in doubt.
+    pub fn requeue(&self, key: CallKey, digest: Digest, actor: Actor) -> Segment {
+        self.segment(EntryPoint::Requeue { key, digest, actor })
+    }
+
+    fn segment(&self, point: EntryPoint) -> Segment {
+        Segment::new(self, point)
     }
 
     /// A run as the store has it.
@@ -155,11 +90,7 @@ impl Runner {
     /// # Errors
     /// When the store does not know it.
     pub async fn result(&self, run: &RunId) -> Result<RunResult, Error> {
-        let run = load_run(&self.parts, run).await?;
-        let carried = Carried { context: Arc::new(stored_context(&run)), ..Carried::default() };
-        let (messages_before, began_after) = (run.messages().len(), run.revision());
-        let segment = Segment { messages_before, began_after, ..Segment::default() };
-        Ok(RunResult::new(Arc::new(run), carried, segment))
+        RunResult::read(&self.parts.store, &Scope::All, run).await
     }
 
     /// The durable events of a run after a sequence number, in their stable JSON form. An integer of more than 64 bits is
@@ -180,60 +111,41 @@ impl Runner {
         Ok(told)
     }
 
-    /// A continuation as a payload for your own storage, signed when a key is configured.
-    ///
-    /// # Errors
-    /// When a context value is too large.
-    pub fn export(&self, continuation: &Continuation, options: &ExportOptions) -> Result<String, Error> {
-        let keys = self.export_keys(continuation, options);
-        let options = continuation::DumpOptions {
-            context: Some(continuation.context()),
-            context_keys: Some(&keys),
-            traces: options.traces,
-            key: self.parts.signing_key.as_ref(),
-            extra: Some(continuation.extra()),
-        };
-        Ok(continuation::dump(continuation.run(), &options)?)
-    }
-
-    /// Reads a payload back, as far as that is possible without the store: size, version, shape and signature are
-    /// checked, and nothing is resumed.
-    ///
-    /// # Errors
-    /// When the payload is not accepted.
-    pub fn read(&self, payload: &str) -> Result<Continuation, Error> {
-        Ok(Continuation::loaded(read_payload(&self.parts, payload)?))
-    }
-
-    /// The calls that a continuation waits for, as tasks for your own scheduler. They hold raw arguments: sensitive.
-    ///
-    /// # Errors
-    /// When the run does not wait for results, or a context value is too large.
-    pub fn export_tasks(&self, continuation: &Continuation, options: &ExportOptions) -> Result<String, Error> {
-        let keys = self.export_keys(continuation, options);
-        let options = tasks::DumpOptions {
-            context: Some(continuation.context()),
-            context_keys: Some(&keys),
-            key: self.parts.signing_key.as_ref(),
-            receipts: self.parts.receipts(self.parts.store.runs.now()),
-        };
-        Ok(tasks::dump(continuation.run(), &options)?)
-    }
-
-    fn export_keys(
-        &self,
-        continuation: &Continuation,
-        options: &ExportOptions,
-    ) -> std::collections::BTreeSet<Arc<str>> {
-        match &options.context_keys {
-            Some(keys) => keys.iter().map(|key| key.as_str().into()).collect(),
-            None => continuation.run().settings().context_keys.clone(),
-        }
-    }
-
     /// The store.
     pub fn store(&self) -> &Store {
         &self.parts.store
+    }
+
+    /// Run lease: another process may take a run over after this long without a renewal.
+    pub fn lease(&self) -> Duration {
+        self.parts.lease
+    }
+
+    /// The settings that new runs start with.
+    pub fn settings(&self) -> &Settings {
+        &self.parts.settings
+    }
+
+    /// The tools, by name.
+    pub fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.parts.registry.definitions()
+    }
+
+    /// The name of the model, if it has one.
+    pub fn model_name(&self) -> Option<&str> {
+        self.parts.model.name()
+    }
+
+    /// How the calls of each tool went in this process, by registered name.
+    pub fn tool_stats(&self) -> BTreeMap<ToolName, ToolStats> {
+        self.parts.stats.all()
+    }
+
+    /// The same runner, which lets go of its runs when this token is cancelled: as [`crate::Agent::with_stopping`].
+    #[must_use]
+    pub fn with_stopping(&self, token: CancellationToken) -> Runner {
+        let stopping = self.parts.stopping.and(token);
+        Runner { parts: Arc::new(Parts { stopping, ..self.parts.share() }) }
     }
 
     /// Makes the next driver that gets there die. For tests of crash recovery.
@@ -248,24 +160,31 @@ impl Runner {
         self.parts.failpoints.listen(listener);
     }
 
-    /// Every entry point comes through here. What somebody else overtook is decided again on what they left.
-    pub(crate) async fn open(&self, opening: Opening, stream: Option<StreamSender>) -> Result<RunResult, Error> {
+    /// Every entry point comes through here. An input that another process overtook is decided again on what that one left.
+    pub(crate) async fn enter(&self, entry: &Entry, stream: Option<StreamSender>) -> Result<RunResult, Error> {
         if Handle::try_current().is_err() {
             return Err(Error::NoRuntime);
         }
         for _ in 0..Limits::COMMIT_TRIES_MAX {
-            match self.try_open(&opening, stream.clone()).await {
-                Ok(result) => return Ok(result),
-                // A new run is nobody's yet: whoever is there has its id.
-                Err(Interrupted::Overtaken) if opening.starts() => {
+            match self.try_enter(entry, stream.clone()).await {
+                Ok(result) => {
+                    let cancels = matches!(entry.point, EntryPoint::Known { input: Input::Cancelled(_), .. });
+                    if cancels && result.status() == Status::Cancelled {
+                        self.parts.live.cancel(result.run_id());
+                    }
+                    return Ok(result);
+                }
+                // A new run has no other owner: the store has another run with this id.
+                Err(Interrupted::Overtaken) if matches!(entry.point, EntryPoint::Start(_)) => {
                     return Err(Rejection::RunExists.into());
                 }
                 Err(Interrupted::Overtaken) => {}
                 // A worker completed one of these calls first: its result was acknowledged and counts.
                 Err(Interrupted::Failed(Error::Rejected(Rejection::LeaseLost)))
-                    if let Some(run) = opening.yields_to_results() =>
+                    if entry.point.yields_to_results()
+                        && let Some(run) = entry.point.run_id() =>
                 {
-                    self.collect(&run).await?;
+                    self.collect(run).await?;
                 }
                 Err(Interrupted::Failed(error)) => return Err(error),
             }
@@ -273,81 +192,45 @@ impl Runner {
         Err(Error::TakenOver)
     }
 
-    /// Takes the results that workers brought for a run into its log.
-    async fn collect(&self, run: &RunId) -> Result<(), Error> {
-        match self.try_open(&Opening::Fold(run.clone()).left(), None).await {
-            // What came between is seen by the caller's next try.
+    /// Takes the results that workers completed into the log of their run.
+    async fn collect(&self, run: RunId) -> Result<(), Error> {
+        match self.try_enter(&Entry::left(EntryPoint::Collect(run)), None).await {
+            // The caller's next try sees what came between.
             Ok(_) | Err(Interrupted::Overtaken | Interrupted::Failed(Error::Rejected(_))) => Ok(()),
             Err(Interrupted::Failed(error)) => Err(error),
         }
     }
 
-    async fn try_open(&self, opening: &Opening, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {
-        let Resume { run, context, extra, inputs, guards, then } = opening.prepare(&self.parts).await?;
-        let starts = opening.starts();
-        let span = crate::events::spans::run(&run, self.parts.agent.as_deref());
-        self.parts.join_trace(&span, opening.trace().or(run.trace()));
-        let carried = Carried { context: Arc::new(context.with_run_id(run.id().clone())), extra };
+    async fn try_enter(&self, entry: &Entry, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {
+        let prepared = entry.prepare(&self.parts).await?;
+        let is_new = prepared.is_new();
+        let Prepared { run, carried, inputs, guards, session_use } = prepared;
+        let span = spans::run(&run, self.parts.agent.as_deref());
         let mut driver = Driver::new(&self.parts, run, carried, stream);
         driver.guard(guards);
-        driver.alone(opening.session_use());
+        driver.alone(session_use);
         let mut moved = false;
-        for input in inputs {
-            let imports = matches!(input, Input::Imported(_));
+        for (position, input) in inputs.into_iter().enumerate() {
             moved |= driver.feed(input)?;
-            if imports {
+            // Messages that a start or an import brings are not added by this segment.
+            if is_new && position == 0 {
                 driver.began();
             }
-        }
-        if starts {
-            driver.began();
         }
         if !moved {
             return Ok(driver.finish());
         }
-        // Before anything is durable: what it lacks here cannot go on here.
+        // Before anything is durable: a run that lacks its executor here cannot go on here.
         driver.expect_executor()?;
+        self.parts.join_trace(&span, driver.run().trace());
         let driving = async {
-            match then {
+            match entry.then {
                 Then::Drive => driver.drive().await,
                 Then::Leave => driver.leave().await,
             }
         };
-        tracing::Instrument::instrument(driving, span).await
+        driving.instrument(span).await
     }
-
-    pub(crate) fn open_stream(&self, opening: Opening) -> Result<RunStream, Error> {
-        let handle = Handle::try_current().map_err(|_| Error::NoRuntime)?;
-        let (sender, receiver) = queue();
-        let runner = self.clone();
-        let driving = handle.spawn(async move { runner.open(opening, Some(sender)).await });
-        Ok(RunStream::new(receiver, driving))
-    }
-
-    /// Run lease: another process may take a run over after this long without a renewal.
-    pub fn lease(&self) -> std::time::Duration {
-        self.parts.lease
-    }
-
-    /// The settings that new runs start with.
-    pub fn settings(&self) -> &holdpoint_core::Settings {
-        &self.parts.settings
-    }
-}
-
-/// What a started run begins with.
-pub(crate) fn started(parts: &Parts, request: &RunRequest) -> Result<Started, Error> {
-    Ok(Started {
-        settings: Arc::clone(&parts.settings),
-        context: request.context.stored(&parts.settings.context_keys)?,
-        agent: parts.agent.clone(),
-        model: parts.model.name().map(Arc::from),
-        system_prompt: request.system_prompt.clone(),
-        messages: request.messages.clone(),
-        actor: request.context.actor().clone(),
-        session: request.session.clone(),
-        trace: request.trace.clone(),
-    })
 }
 
 impl fmt::Debug for Runner {

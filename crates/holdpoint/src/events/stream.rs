@@ -204,12 +204,24 @@ impl StreamReceiver {
 #[derive(Debug)]
 pub struct RunStream {
     events: StreamReceiver,
-    driving: JoinHandle<Result<RunResult, Error>>,
+    driving: Driving,
+}
+
+#[derive(Debug)]
+enum Driving {
+    Begun(JoinHandle<Result<RunResult, Error>>),
+    /// It could not begin.
+    Failed(Error),
 }
 
 impl RunStream {
     pub(crate) fn new(events: StreamReceiver, driving: JoinHandle<Result<RunResult, Error>>) -> Self {
-        Self { events, driving }
+        Self { events, driving: Driving::Begun(driving) }
+    }
+
+    /// A stream without an event.
+    pub(crate) fn failed(error: Error) -> Self {
+        Self { events: queue().1, driving: Driving::Failed(error) }
     }
 
     /// The next event, or `None` when the segment is over.
@@ -223,10 +235,13 @@ impl RunStream {
     /// Those of the entry point.
     pub async fn result(mut self) -> Result<RunResult, Error> {
         self.events.receiver.close();
-        match self.driving.await {
-            Ok(result) => result,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Err(Error::NoRuntime),
+        match self.driving {
+            Driving::Failed(error) => Err(error),
+            Driving::Begun(driving) => match driving.await {
+                Ok(result) => result,
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => Err(Error::NoRuntime),
+            },
         }
     }
 }

@@ -6,8 +6,7 @@ use holdpoint_codec::decode_grant;
 use holdpoint_core::{Actor, Grant, GrantId, GrantRevoked, Input, Timestamp};
 use holdpoint_store::{Cursor, GrantFilter, GrantRow};
 
-use crate::driver::Guards;
-use crate::entry::opening::{Opening, QueueFinding, Then};
+use crate::entry::point::{Entry, EntryPoint};
 use crate::{Error, Runner};
 
 /// A grant as it is listed.
@@ -58,8 +57,7 @@ impl Runner {
         }
         let Some(run) = id.run() else { return Ok(true) };
         let input = Input::GrantRevoked(GrantRevoked { grant: id.clone(), actor: actor.clone() });
-        let finding = QueueFinding { run, input, guards: Guards::none(), then: Then::Leave };
-        match self.open(Opening::Queue(Box::new(finding)), None).await {
+        match self.enter(&Entry::left(EntryPoint::known(&run, input)), None).await {
             Ok(_) => {}
             // The run is gone or moves all the time. The grant is taken back all the same, and the store says by whom.
             Err(error) => {

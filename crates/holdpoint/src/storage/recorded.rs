@@ -12,7 +12,7 @@ use holdpoint_policy::{PastCall, RecordedCall};
 use holdpoint_store::{Record, RunFilter, Scope, Store, StoreError};
 
 use crate::Error;
-use crate::entry::opening::stored_context;
+use crate::entry::point::stored_context;
 
 /// Goes through the runs of a store, the last created first.
 pub struct RecordedRuns {

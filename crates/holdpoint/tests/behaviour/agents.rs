@@ -74,7 +74,7 @@ async fn three_tools_of_two_three_and_one_second_take_three_seconds_when_they_ru
 #[tokio::test(start_paused = true)]
 async fn results_are_told_as_they_come_and_stored_as_they_were_asked_for() {
     let agent = three_tools().with_tool_concurrency("async", 5).unwrap().with_parallel(Parallel::All).unwrap();
-    let mut stream = agent.chat_stream("go").unwrap();
+    let mut stream = agent.chat("go").stream();
     let mut ended = Vec::new();
     while let Some(event) = stream.next().await {
         if event.name() == "tool_ended" {

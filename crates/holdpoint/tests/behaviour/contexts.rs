@@ -43,7 +43,7 @@ async fn the_context_decides_what_is_visible_and_a_hidden_tool_is_not_found() {
     let model = ScriptedModel::new(vec![calls, ScriptedReply::text("done")]);
     let builder = Agent::builder().model(model.clone()).policy(Shows);
     let agent = builder.tool(echo("read_it", &counter)).tool(echo("write_it", &counter)).build().unwrap();
-    let result = agent.chat_with("go", Context::new().with("sees", "read")).await.unwrap();
+    let result = agent.chat("go").with_context(Context::new().with("sees", "read")).await.unwrap();
     assert_eq!(model.latest().unwrap().tools, ["read_it".into()]);
     assert_eq!(result.records()[1].code, Some(Code::ToolNotFound));
     let record = &result.records()[0];
@@ -88,8 +88,8 @@ async fn saved_attributes_are_there_again_and_those_of_the_caller_replace_the_sa
     let agent = agent(&log);
     let paused = agent.chat(RunRequest::new("go").with_context(context())).await.unwrap();
     let json = agent.runner().export(&paused.continuation().unwrap(), &ExportOptions::default()).unwrap();
-    let decisions = Decisions::new().allow("c").by("bob").with_context(Context::new().with("other", "new"));
-    agent.resume(json.as_str(), decisions).await.unwrap();
+    let resumed = agent.resume(json.as_str(), Decisions::new().allow("c").by("bob"));
+    resumed.with_context(Context::new().with("other", "new")).await.unwrap();
     let seen = "ana kept=7 other=\"new\" loose=-";
     assert_eq!(*log.lock().unwrap(), [format!("hook {seen}"), format!("tool {seen}")]);
     // What replaced it is stored in its place.
@@ -112,8 +112,7 @@ async fn whoever_answers_is_recorded_and_the_run_stays_with_whoever_started_it()
     let agent = agent(&log);
     let paused = agent.chat(RunRequest::new("go").by(actor("ana")).with_context(Context::new())).await.unwrap();
     // The actor of the context answers when nobody else is named.
-    let decisions = Decisions::new().allow("c").with_context(Context::new().by(actor("bob")));
-    agent.resume(&paused, decisions).await.unwrap();
+    agent.resume(&paused, [("c", true)]).with_context(Context::new().by(actor("bob"))).await.unwrap();
     assert!(log.lock().unwrap()[1].starts_with("tool ana"));
     let events = agent.runner().events(paused.run_id(), holdpoint_core::Revision(0)).await.unwrap();
     let answered = events.iter().find(|event| event["event"] == "call_answered").unwrap();

@@ -206,8 +206,8 @@ async fn a_runner_has_the_same_six_entry_points_and_shows_what_is_pending() {
     let denied: Decisions = paused.pending().iter().map(|call| (call.id.clone(), false)).collect();
     assert_eq!(runner.resume(&paused, denied).await.unwrap().records()[0].progress.as_str(), "refused");
 
-    let paused = runner.run_stream("pay").unwrap().result().await.unwrap();
-    let far = runner.resume_stream(&paused, [("c", true)]).unwrap().result().await.unwrap();
+    let paused = runner.run("pay").stream().result().await.unwrap();
+    let far = runner.resume(&paused, [("c", true)]).stream().result().await.unwrap();
     let task = &far.pending_executions()[0];
     assert_eq!((task.id.as_str(), &*task.tool_source, task.attempt.0), ("c", "native", 1));
     let results: holdpoint::Results = [("c", ToolResult::success("paid"))].into_iter().collect();
@@ -216,7 +216,7 @@ async fn a_runner_has_the_same_six_entry_points_and_shows_what_is_pending() {
 
     let paused = runner.run("pay").await.unwrap();
     let far = runner.resume(&paused, [("c", true)]).await.unwrap();
-    let stream = runner.resume_stream_with_tool_results(&far, [("c", ToolResult::success("x"))]).unwrap();
+    let stream = runner.resume_with_tool_results(&far, [("c", ToolResult::success("x"))]).stream();
     assert_eq!(stream.result().await.unwrap().text().as_deref(), Some("done"));
 }
 
@@ -231,7 +231,7 @@ async fn a_run_that_somebody_drives_has_no_reason_to_have_stopped() {
     let (builder, _) = asking(&[("c", "work", "{}")]);
     let agent = builder.tool(tool).build().unwrap();
     let id = holdpoint::RunId::new("run-1");
-    let stream = agent.chat_stream(holdpoint::RunRequest::new("go").with_run_id(id.clone())).unwrap();
+    let stream = agent.chat(holdpoint::RunRequest::new("go").with_run_id(id.clone())).stream();
     started.notified().await;
     let running = agent.runner().result(&id).await.unwrap();
     assert_eq!((running.status(), running.stop_reason()), (Status::Running, None));

@@ -245,7 +245,7 @@ async fn tools_see_their_context_and_a_stable_key() {
     });
     let (builder, _) = asking(&[("a", "work", "{}"), ("b", "work", "{}")]);
     let context = holdpoint::Context::new().with("user_id", 7);
-    let result = builder.tool(tool).build().unwrap().chat_with("go", context).await.unwrap();
+    let result = builder.tool(tool).build().unwrap().chat("go").with_context(context).await.unwrap();
     assert_eq!(common::lines(&result)[1], "tool: 7");
     let keys = keys.lock().unwrap();
     assert_eq!(keys.len(), 2);

@@ -11,7 +11,7 @@ use holdpoint::store::{
     CommitError, Layer, ManualClock, MemoryStore, QuestionEnd, QuestionFilter, QuestionKind, QuestionRow,
     QuestionStatus, RunLogLayer, Scope, Store, Transition,
 };
-use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, Failpoint, Requeue, RunId, RunRequest, Siblings, Status};
+use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, Failpoint, RunId, RunRequest, Siblings, Status};
 use holdpoint_core::{CallKey, Revision};
 use serde_json::json;
 
@@ -151,19 +151,19 @@ async fn a_call_in_doubt_is_a_question_that_an_admin_can_requeue() {
 
     let shown = decode_question(&rows[0].body).unwrap().digest().unwrap();
     let other = CallKey::parse("r.b1.c7").unwrap();
-    let refused = second.runner().requeue(Requeue::new(other, shown, person("ops", &[]))).await.unwrap_err();
+    let refused = second.runner().requeue(other, shown, person("ops", &[])).detach().await.unwrap_err();
     assert_eq!(refused.code(), Code::NotRetryable);
     let mistaken = second
         .runner()
-        .requeue(Requeue::new(rows[0].key.clone(), holdpoint_core::Digest([7; 32]), person("ops", &[])))
+        .requeue(rows[0].key.clone(), holdpoint_core::Digest([7; 32]), person("ops", &[]))
+        .detach()
         .await
         .unwrap_err();
     assert_eq!(mistaken.code(), Code::DigestMismatch);
-    let left = second.runner().requeue(Requeue::new(rows[0].key.clone(), shown, person("ops", &[]))).await.unwrap();
+    let left = second.runner().requeue(rows[0].key.clone(), shown, person("ops", &[])).detach().await.unwrap();
     // Whoever looks after the agent goes on.
     assert_eq!((left.status(), counter.count()), (Status::Running, 1));
-    let again =
-        second.runner().requeue(Requeue::new(rows[0].key.clone(), shown, person("ops", &[]))).await.unwrap_err();
+    let again = second.runner().requeue(rows[0].key.clone(), shown, person("ops", &[])).detach().await.unwrap_err();
     assert_eq!(again.code(), Code::NotRetryable);
     let done = second.runner().recover(&RunId::new("r")).await.unwrap();
     assert_eq!((done.status(), counter.count()), (Status::Finished, 2));

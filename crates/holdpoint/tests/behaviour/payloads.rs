@@ -174,7 +174,7 @@ async fn a_payload_that_was_read_is_no_way_around_the_signature() {
     assert_eq!((read.run_id().as_str().is_empty(), read.pending().len()), (false, 1));
     assert_eq!(careful.resume(&read, [("c", true)]).await.unwrap_err().code(), Code::InvalidContinuation);
     assert_eq!(careful.runner().read("{}").unwrap_err().code(), Code::InvalidContinuation);
-    here.resume(&here.runner().read(&json).unwrap(), [("c", true)]).await.unwrap();
+    here.resume(here.runner().read(&json).unwrap(), [("c", true)]).await.unwrap();
     assert_eq!(counter.count(), 1);
 }
 

@@ -274,9 +274,9 @@ async fn a_receipt_names_everybody_who_approved() {
         policy_fn(|_| Decision::Confirm(Ground::reason("two must say yes"), Terms { quorum: 2, ..Terms::default() }));
     let agent = world.builder(&[("a", "ask_pay", "{}")]).policy(two).receipt_key(key()).build().unwrap();
     let asked = agent.chat("go").await.unwrap();
-    let half = agent.resume(&asked.continuation().unwrap(), Decisions::new().allow("a").by("ana")).await.unwrap();
+    let half = agent.resume(asked.continuation().unwrap(), Decisions::new().allow("a").by("ana")).await.unwrap();
     assert!(world.lease("ask_pay").await.is_empty(), "nothing is handed out before both said yes");
-    agent.resume(&half.continuation().unwrap(), Decisions::new().allow("a").by("bo")).await.unwrap();
+    agent.resume(half.continuation().unwrap(), Decisions::new().allow("a").by("bo")).await.unwrap();
     let task = &world.lease("ask_pay").await[0];
     assert_eq!(receipt_of(task).approved_by, [Some("ana".into()), Some("bo".into())]);
 }
@@ -288,7 +288,7 @@ async fn an_edit_is_what_the_receipt_is_for() {
     let asked = agent.chat("go").await.unwrap();
     let shown = asked.pending()[0].digest;
     let edit = Decisions::new().allow_edited("a", &json!({"amount": 1})).by("ana");
-    let paused = agent.resume(&asked.continuation().unwrap(), edit).await.unwrap();
+    let paused = agent.resume(asked.continuation().unwrap(), edit).await.unwrap();
     let receipt = receipt_of(&world.lease("ask_pay").await[0]);
     assert_ne!(receipt.digest, shown);
     assert_eq!(receipt.digest, paused.pending()[0].arguments_digest());
@@ -300,11 +300,11 @@ async fn whoever_lets_a_call_in_doubt_run_again_is_named_beside_those_who_approv
     let world = World::untouched();
     let agent = world.builder(&[("a", "ask_pay", "{}")]).receipt_key(key()).build().unwrap();
     let asked = agent.chat("go").await.unwrap();
-    agent.resume(&asked.continuation().unwrap(), Decisions::new().allow("a").by("ana")).await.unwrap();
+    agent.resume(asked.continuation().unwrap(), Decisions::new().allow("a").by("ana")).await.unwrap();
     assert_eq!(world.lease("ask_pay").await.len(), 1);
     world.keep(&agent);
     let doubted = until(&agent, asked.run_id(), Status::AwaitingToolConfirmation).await;
-    agent.resume(&doubted.continuation().unwrap(), Decisions::new().allow("a").by("bo")).await.unwrap();
+    agent.resume(doubted.continuation().unwrap(), Decisions::new().allow("a").by("bo")).await.unwrap();
     let task = &world.lease("ask_pay").await[0];
     assert_eq!(receipt_of(task).approved_by, [Some("ana".into()), Some("bo".into())]);
 }

@@ -51,16 +51,16 @@ async fn stopped(agent: &Agent, run: &RunId) -> RunResult {
 async fn a_session_goes_on_with_another_agent_of_the_same_store() {
     let store = memory();
     let first = agent(&store, vec![ScriptedReply::text("hello")]);
-    assert!(first.runner().session_history(Some("acme"), "talk").await.unwrap().is_empty());
+    assert!(first.runner().session_so_far(Some("acme"), "talk").await.unwrap().messages.is_empty());
     first.chat(say("hi", "r1")).await.unwrap();
     let second = agent(&store, vec![ScriptedReply::text("again")]);
-    let history = second.runner().session_history(Some("acme"), "talk").await.unwrap();
+    let history = second.runner().session_so_far(Some("acme"), "talk").await.unwrap().messages;
     let result = second.chat(say("and now?", "r2").after(history)).await.unwrap();
     let texts: Vec<String> = result.messages().iter().map(|message| message.text()).collect();
     assert_eq!(texts, ["be kind", "hi", "hello", "and now?", "again"]);
     // Sessions of others have nothing to do with it.
-    assert!(second.runner().session_history(None, "talk").await.unwrap().is_empty());
-    assert!(second.runner().session_history(Some("other"), "talk").await.unwrap().is_empty());
+    assert!(second.runner().session_so_far(None, "talk").await.unwrap().messages.is_empty());
+    assert!(second.runner().session_so_far(Some("other"), "talk").await.unwrap().messages.is_empty());
 }
 
 #[tokio::test]
@@ -70,10 +70,10 @@ async fn a_session_has_one_open_run_at_a_time() {
     let paused = one.chat(say("pay", "r1")).await.unwrap();
     let other = agent(&store, vec![ScriptedReply::text("never")]);
     assert_eq!(other.chat(say("more", "r2")).await.unwrap_err().code(), Code::RunPaused);
-    assert_eq!(other.runner().session_history(Some("acme"), "talk").await.unwrap_err().code(), Code::RunPaused);
-    one.runner().answer(&paused, Decisions::new().allow("p")).await.unwrap();
+    assert_eq!(other.runner().session_so_far(Some("acme"), "talk").await.unwrap_err().code(), Code::RunPaused);
+    one.runner().resume(&paused, Decisions::new().allow("p")).detach().await.unwrap();
     assert_eq!(other.chat(say("more", "r2")).await.unwrap_err().code(), Code::RunBusy);
-    assert_eq!(other.runner().session_history(Some("acme"), "talk").await.unwrap_err().code(), Code::RunBusy);
+    assert_eq!(other.runner().session_so_far(Some("acme"), "talk").await.unwrap_err().code(), Code::RunBusy);
     assert!(store.runs.head(&Scope::All, &RunId::new("r2")).await.unwrap().is_none());
     one.runner().recover(&RunId::new("r1")).await.unwrap();
     assert_eq!(other.chat(say("more", "r2")).await.unwrap().text().as_deref(), Some("never"));
@@ -84,15 +84,15 @@ async fn what_was_submitted_or_answered_is_gone_on_with_by_a_keeper() {
     let store = memory();
     let agent = agent(&store, vec![ScriptedReply::call("p", "ask_pay", "{}"), ScriptedReply::text("paid")]);
     let run = RunId::new("r1");
-    let submitted = agent.runner().submit(say("pay", "r1")).await.unwrap();
+    let submitted = agent.chat(say("pay", "r1")).detach().await.unwrap();
     assert_eq!((submitted.status(), submitted.turns()), (Status::Running, 1));
     let stop = CancellationToken::new();
     let keeper = tokio::spawn(Keeper::new(agent.runner()).poll(Duration::from_millis(20)).run(stop.clone()));
     let paused = stopped(&agent, &run).await;
     assert_eq!(paused.status(), Status::AwaitingToolConfirmation);
-    let refused = agent.runner().answer(&paused, Decisions::new().allow("nobody")).await.unwrap_err();
+    let refused = agent.runner().resume(&paused, Decisions::new().allow("nobody")).detach().await.unwrap_err();
     assert_eq!(refused.code(), Code::UnknownToolCall);
-    agent.runner().answer(&paused, Decisions::new().allow("p").by("ana")).await.unwrap();
+    agent.runner().resume(&paused, Decisions::new().allow("p").by("ana")).detach().await.unwrap();
     assert_eq!(stopped(&agent, &run).await.text().as_deref(), Some("paid"));
     stop.cancel();
     keeper.await.unwrap();
@@ -105,7 +105,7 @@ async fn what_the_model_says_is_heard_whoever_drives_the_run() {
     let run = RunId::new("r1");
     let (mut one, mut two) = (hub.listen(&run), hub.listen(&run));
     let mut other = hub.listen(&RunId::new("another"));
-    agent.runner().submit(say("hi", "r1")).await.unwrap();
+    agent.chat(say("hi", "r1")).detach().await.unwrap();
     agent.runner().recover(&run).await.unwrap();
     let heard = |listener: &mut holdpoint::DeltaListener| {
         let mut text = String::new();

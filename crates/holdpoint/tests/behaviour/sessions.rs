@@ -111,9 +111,9 @@ async fn all_six_entry_points_work_in_a_session() {
     let results = session.resume(&confirm, [("c", true)]).await.unwrap();
     assert!(results.is_awaiting_results());
     session.resume_with_tool_results(&results, [("c", ToolResult::success("x"))]).await.unwrap();
-    let confirm = session.chat_stream("two").unwrap().result().await.unwrap();
-    let results = session.resume_stream(&confirm, [("c", true)]).unwrap().result().await.unwrap();
-    let last = session.resume_stream_with_tool_results(&results, [("c", ToolResult::success("x"))]).unwrap();
+    let confirm = session.chat("two").stream().result().await.unwrap();
+    let results = session.resume(&confirm, [("c", true)]).stream().result().await.unwrap();
+    let last = session.resume_with_tool_results(&results, [("c", ToolResult::success("x"))]).stream();
     assert_eq!(last.result().await.unwrap().text().as_deref(), Some("done"));
 }
 
@@ -151,7 +151,7 @@ async fn left() -> (Session, ScriptedModel, Counter) {
 async fn a_run_that_was_left_is_busy_until_it_is_recovered() {
     let (session, _, counter) = left().await;
     assert_eq!(session.chat("and?").await.unwrap_err().code(), Code::RunBusy);
-    assert_eq!(session.chat_stream("and?").unwrap_err().code(), Code::RunBusy);
+    assert_eq!(session.chat("and?").stream().result().await.unwrap_err().code(), Code::RunBusy);
     let done = session.recover().await.unwrap();
     assert_eq!((done.text().as_deref(), counter.count()), (Some("done"), 2));
     assert_eq!(session.chat("and?").await.unwrap().text().as_deref(), Some("hello"));
@@ -173,7 +173,7 @@ async fn a_caller_that_goes_away_before_anything_was_durable_leaves_nothing() {
     let agent = Agent::builder().model(model).store(common::yielding()).build().unwrap();
     let session = agent.session();
     {
-        let chat = std::pin::pin!(session.chat("first"));
+        let chat = session.chat("first").into_future();
         assert!(futures_util::FutureExt::now_or_never(chat).is_none());
     }
     assert_eq!(session.chat("second").await.unwrap().text().as_deref(), Some("hello"));

@@ -7,7 +7,7 @@ use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Decide, RecordedCall, Rules};
 use holdpoint::store::{MemoryStore, RunFilter, Store};
 use holdpoint::tools::{Tool, ToolCall, raw_tool};
-use holdpoint::{Agent, Decision, Decisions, EditedArguments, RecordedRuns, RunResult, Verdict};
+use holdpoint::{Agent, CallAnswer, Decision, Decisions, EditedArguments, RecordedRuns, RunResult};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -88,7 +88,7 @@ struct Outcome {
 }
 
 /// Runs one call; a person who is asked says this.
-async fn run(name: &str, raw: &str, person: impl Fn(&str) -> Verdict) -> Outcome {
+async fn run(name: &str, raw: &str, person: impl Fn(&str) -> CallAnswer) -> Outcome {
     let executed = Arc::new(Mutex::new(Vec::new()));
     let tool = |name: &&str| -> Arc<dyn Tool> {
         let (executed, registered) = (Arc::clone(&executed), (*name).to_owned());
@@ -289,7 +289,7 @@ fn name() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn the_rule_that_decides_is_the_rule_for_what_the_tool_receives(name in name(), raw in raw()) {
-        let outcome = wait(run(&name, &raw, |_| Verdict::Allow));
+        let outcome = wait(run(&name, &raw, |_| CallAnswer::Allow));
         consistent(&outcome, &name)?;
         let asked = outcome.recorded.first().map(|call| Decide::of(&call.decided));
         match asked {
@@ -304,9 +304,9 @@ proptest! {
             // Whoever sees their own edit is asked again, and agrees.
             let text = holdpoint::codec::parse_arguments(Some(&edited)).ok();
             if text.is_some_and(|text| text.expose() == shown) {
-                Verdict::Allow
+                CallAnswer::Allow
             } else {
-                Verdict::AllowEdited(EditedArguments::from_text(edited.as_str()))
+                CallAnswer::AllowEdited(EditedArguments::from_text(edited.as_str()))
             }
         }));
         consistent(&outcome, "fs.list")?;
@@ -326,7 +326,7 @@ fn spellings_of_one_call_run_alike() {
     ];
     for (tool, spellings, rule) in alike {
         for spelling in spellings {
-            let outcome = wait(run(tool, &format!("{{\"amount\":{spelling}}}"), |_| Verdict::Allow));
+            let outcome = wait(run(tool, &format!("{{\"amount\":{spelling}}}"), |_| CallAnswer::Allow));
             let decided = &outcome.recorded[0].decided;
             assert_eq!(decided.ground().rule.as_deref(), Some(rule), "{spelling}");
             assert_eq!(outcome.executed.is_empty(), Decide::of(decided) == Decide::Deny, "{spelling}");

@@ -131,7 +131,7 @@ async fn a_keeper_that_is_told_to_stop_lets_go_of_what_it_drives() {
     };
     let first = process();
     let run = RunId::new("r");
-    first.runner().submit(RunRequest::new("go").with_run_id(run.clone())).await.unwrap();
+    first.chat(RunRequest::new("go").with_run_id(run.clone())).detach().await.unwrap();
     let stop = CancellationToken::new();
     let keeping = tokio::spawn(Keeper::new(first.runner()).poll(POLL).run(stop.clone()));
     slow.begun().await;

@@ -21,7 +21,7 @@ fn agent(counter: &Counter) -> Agent {
 
 #[tokio::test]
 async fn a_pause_ends_the_segment_in_order() {
-    let (names, result) = names(agent(&Counter::default()).chat_stream("pay").unwrap()).await;
+    let (names, result) = names(agent(&Counter::default()).chat("pay").stream()).await;
     let durable: Vec<_> = names.iter().filter(|name| !name.starts_with("tool_call")).copied().collect();
     assert_eq!(
         durable,
@@ -43,7 +43,7 @@ async fn a_pause_ends_the_segment_in_order() {
 async fn a_resumed_stream_shows_the_tool_and_ends_with_done() {
     let agent = agent(&Counter::default());
     let paused = agent.chat("pay").await.unwrap();
-    let (names, result) = names(agent.resume_stream(&paused, [("c1", true)]).unwrap()).await;
+    let (names, result) = names(agent.resume(&paused, [("c1", true)]).stream()).await;
     for name in ["resumed", "call_answered", "tool_started", "tool_ended", "turn_ended", "text_delta"] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
@@ -57,9 +57,9 @@ async fn results_can_be_streamed_too() {
     let (builder, _) = asking(&[("a", "work", "{}")]);
     let tool = echo("work", &Counter::default());
     let agent = builder.tool(tool).with_tool_concurrency("defer_all", None).build().unwrap();
-    let (names_before, paused) = names(agent.chat_stream("go").unwrap()).await;
+    let (names_before, paused) = names(agent.chat("go").stream()).await;
     assert!(names_before.contains(&"execution_required"));
-    let stream = agent.resume_stream_with_tool_results(&paused, [("a", ToolResult::success("x"))]).unwrap();
+    let stream = agent.resume_with_tool_results(&paused, [("a", ToolResult::success("x"))]).stream();
     let (names, result) = names(stream).await;
     assert_eq!(names.first(), Some(&"resumed"));
     assert_eq!(result.text().as_deref(), Some("done"));
@@ -68,7 +68,7 @@ async fn results_can_be_streamed_too() {
 #[tokio::test]
 async fn durable_events_carry_gapless_numbers_and_the_pending_list() {
     let agent = agent(&Counter::default());
-    let mut stream = agent.chat_stream("pay").unwrap();
+    let mut stream = agent.chat("pay").stream();
     let mut next = 1;
     let mut pending = 0;
     while let Some(event) = stream.next().await {
@@ -89,7 +89,7 @@ async fn durable_events_carry_gapless_numbers_and_the_pending_list() {
 #[tokio::test]
 async fn a_late_reader_gets_the_same_events_from_the_store() {
     let agent = agent(&Counter::default());
-    let mut stream = agent.chat_stream("pay").unwrap();
+    let mut stream = agent.chat("pay").stream();
     let mut live = Vec::new();
     while let Some(event) = stream.next().await {
         if let StreamEvent::Durable(_) = event {
@@ -108,7 +108,7 @@ async fn a_consumer_that_goes_away_does_not_stop_the_run() {
     let counter = Counter::default();
     let (builder, _) = asking(&[("a", "work", "{}")]);
     let agent = builder.tool(echo("work", &counter)).build().unwrap();
-    let stream = agent.chat_stream("go").unwrap();
+    let stream = agent.chat("go").stream();
     let result = stream.result().await.unwrap();
     assert_eq!(result.text().as_deref(), Some("done"));
     assert_eq!(counter.count(), 1);
@@ -119,7 +119,7 @@ async fn dropped_calls_are_not_shown_while_they_stream() {
     let (builder, _) = asking(&[("a", "work", r#"{"n": 1}"#), ("b", "work", r#"{"n": 2}"#)]);
     let tool = echo("work", &Counter::default());
     let agent = builder.tool(tool).max_tool_calls_per_turn(1).build().unwrap();
-    let (names, result) = names(agent.chat_stream("go").unwrap()).await;
+    let (names, result) = names(agent.chat("go").stream()).await;
     assert_eq!(names.iter().filter(|name| **name == "tool_call_started").count(), 1);
     assert_eq!(result.records()[1].progress.as_str(), "ignored");
 }
@@ -129,7 +129,7 @@ async fn reasoning_is_streamed_and_kept() {
     let reply = ModelReply { text: "yes".into(), thinking: Some("let me see".into()), ..ModelReply::default() };
     let model = ScriptedModel::new(vec![ScriptedReply::Say(reply)]);
     let agent = Agent::builder().model(model).build().unwrap();
-    let (names, _) = names(agent.chat_stream("hm").unwrap()).await;
+    let (names, _) = names(agent.chat("hm").stream()).await;
     assert!(names.contains(&"thinking_delta"));
 }
 
@@ -137,7 +137,7 @@ async fn reasoning_is_streamed_and_kept() {
 async fn a_stream_whose_decisions_are_refused_ends_with_that_error() {
     let agent = agent(&Counter::default());
     let paused = agent.chat("pay").await.unwrap();
-    let stream = agent.resume_stream(&paused, Decisions::new().allow("nobody")).unwrap();
+    let stream = agent.resume(&paused, Decisions::new().allow("nobody")).stream();
     assert_eq!(stream.result().await.unwrap_err().code(), holdpoint::Code::UnknownToolCall);
 }
 
@@ -172,12 +172,12 @@ async fn live_and_late_events_are_the_same_over_resumes_results_and_a_failure_wi
     let builder = builder.tool(echo("ask_pay", &Counter::default())).tool(echo("far", &Counter::default()));
     let agent = builder.route("far", "defer_all").build().unwrap();
     let mut live = Vec::new();
-    let paused = durable(agent.chat_stream("go").unwrap(), &mut live).await;
-    let paused = durable(agent.resume_stream(&paused, [("a", true)]).unwrap(), &mut live).await;
+    let paused = durable(agent.chat("go").stream(), &mut live).await;
+    let paused = durable(agent.resume(&paused, [("a", true)]).stream(), &mut live).await;
     let results = [("b", ToolResult::success("x"))];
-    let failed = durable(agent.resume_stream_with_tool_results(&paused, results).unwrap(), &mut live).await;
+    let failed = durable(agent.resume_with_tool_results(&paused, results).stream(), &mut live).await;
     assert_eq!(failed.stop_reason().unwrap().as_str(), "provider_error");
-    let done = durable(agent.runner().retry_stream(failed.run_id()).unwrap(), &mut live).await;
+    let done = durable(agent.runner().retry(failed.run_id()).stream(), &mut live).await;
     assert_eq!(done.text().as_deref(), Some("done"));
     assert_eq!(late(&agent, done.run_id()).await, live);
     expect_segments(&live, 4);
@@ -195,7 +195,7 @@ async fn whoever_streams_a_run_sees_that_somebody_else_cancelled_it() {
     let (builder, _) = asking(&[("a", "work", "{}"), ("b", "deny_it", "{}")]);
     let agent = builder.tool(tool).tool(echo("deny_it", &Counter::default())).build().unwrap();
     let id = holdpoint::RunId::new("run-1");
-    let stream = agent.chat_stream(holdpoint::RunRequest::new("go").with_run_id(id.clone())).unwrap();
+    let stream = agent.chat(holdpoint::RunRequest::new("go").with_run_id(id.clone())).stream();
     started.notified().await;
     agent.runner().cancel(&id, holdpoint::Actor::default()).await.unwrap();
     let mut live = Vec::new();

@@ -43,7 +43,7 @@ async fn a_run_id_that_is_taken_is_refused_and_the_run_stays_as_it_is() {
     let agent = Agent::builder().model(model.clone()).build().unwrap();
     agent.chat(request("r")).await.unwrap();
     assert_eq!(agent.chat(request("r")).await.unwrap_err().code(), Code::RunExists);
-    let stream = agent.chat_stream(request("r")).unwrap();
+    let stream = agent.chat(request("r")).stream();
     assert_eq!(stream.result().await.unwrap_err().code(), Code::RunExists);
     assert_eq!(model.requests(), 1);
     assert_eq!(agent.runner().result(&RunId::new("r")).await.unwrap().text().as_deref(), Some("one"));
@@ -182,7 +182,7 @@ async fn a_stream_that_is_dropped_does_not_stop_its_run() {
         }
     });
     let agent = builder.build().unwrap();
-    drop(agent.chat_stream(request("r")).unwrap());
+    drop(agent.chat(request("r")).stream());
     gate.started.notified().await;
     gate.go.notify_one();
     finished.notified().await;

@@ -161,7 +161,7 @@ async fn a_worker_that_dies_with_a_call_that_may_not_be_repeated_leaves_a_questi
     let asked = agent.runner().result(paused.run_id()).await.unwrap();
     assert_eq!(asked.status(), Status::AwaitingToolConfirmation);
     let continuation = asked.continuation().unwrap();
-    let happened = Decisions::new().decide("a", holdpoint::Verdict::Happened(Arc::new(ToolResult::success("paid"))));
+    let happened = Decisions::new().decide("a", holdpoint::CallAnswer::Happened(Arc::new(ToolResult::success("paid"))));
     let done = agent.resume(&continuation, happened.by("ana")).await.unwrap();
     assert_eq!(done.text().as_deref(), Some("done"));
 }
@@ -189,7 +189,7 @@ async fn a_call_that_may_be_repeated_is_tried_again_and_then_asked_about() {
     let asked = until(&agent, paused.run_id(), |run| run.status() == Status::AwaitingToolConfirmation).await;
     assert!(asked.pending()[0].is_uncertain(), "it is out of attempts");
     // Requeued by a person, it has attempts again, and a worker does it.
-    let again = agent.resume(&asked.continuation().unwrap(), [("a", true)]).await.unwrap();
+    let again = agent.resume(asked.continuation().unwrap(), [("a", true)]).await.unwrap();
     assert_eq!(again.status(), Status::AwaitingToolResults);
     world.work(&agent, Duration::from_secs(5));
     let done = until(&agent, paused.run_id(), ended).await;

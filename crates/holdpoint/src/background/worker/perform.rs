@@ -23,7 +23,7 @@ use crate::background::patience::Patience;
 use crate::background::queue::{Queue, TaskHolder, WorkerFault};
 use crate::call::lease::{Lease, NotStarted, TaskHold, start_attempt};
 use crate::driver::{has_changed, load_run, run_facts, unfit_arguments};
-use crate::entry::opening::end_orphans;
+use crate::entry::point::end_orphans;
 use crate::events::spans;
 use crate::failpoint::Failpoint;
 use crate::{Error, Runner};
@@ -326,7 +326,7 @@ impl Assignment<'_> {
         let StoredTask { run, turn, task, context, .. } = &self.stored;
         let parts = &self.runner.parts;
         let facts = if parts.policy.needs_history() {
-            run_facts(parts, &load_run(parts, run).await?, (task.index, &[]))
+            run_facts(parts, &load_run(parts, run).await?, task.index, &[])
         } else {
             RunFacts::new(run.clone(), *turn)
         };

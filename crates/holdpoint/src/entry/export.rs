@@ -1,0 +1,68 @@
+//! Paused runs as payloads for the application's own storage.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use holdpoint_codec::continuation::{self, Traces};
+use holdpoint_codec::tasks;
+
+use super::found::read_payload;
+use crate::{Continuation, Error, Runner};
+
+/// What of a continuation is exported.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// The context attributes to include; those of the run's settings when absent.
+    pub context_keys: Option<Vec<String>>,
+    /// Whether records of calls are included as traces.
+    pub traces: Traces,
+}
+
+impl ExportOptions {
+    fn keys(&self, continuation: &Continuation) -> BTreeSet<Arc<str>> {
+        match &self.context_keys {
+            Some(keys) => keys.iter().map(|key| key.as_str().into()).collect(),
+            None => continuation.run().settings().context_keys.clone(),
+        }
+    }
+}
+
+impl Runner {
+    /// A continuation as a payload for your own storage, signed when a key is configured.
+    ///
+    /// # Errors
+    /// When a context value is too large.
+    pub fn export(&self, continuation: &Continuation, options: &ExportOptions) -> Result<String, Error> {
+        let options = continuation::DumpOptions {
+            context: Some(continuation.context()),
+            context_keys: Some(&options.keys(continuation)),
+            traces: options.traces,
+            key: self.parts.signing_key.as_ref(),
+            extra: Some(continuation.extra()),
+        };
+        Ok(continuation::dump(continuation.run(), &options)?)
+    }
+
+    /// The calls that a continuation waits for, as tasks for your own scheduler. They hold raw arguments: sensitive.
+    ///
+    /// # Errors
+    /// When the run does not wait for results, or a context value is too large.
+    pub fn export_tasks(&self, continuation: &Continuation, options: &ExportOptions) -> Result<String, Error> {
+        let options = tasks::DumpOptions {
+            context: Some(continuation.context()),
+            context_keys: Some(&options.keys(continuation)),
+            key: self.parts.signing_key.as_ref(),
+            receipts: self.parts.receipts(self.parts.store.runs.now()),
+        };
+        Ok(tasks::dump(continuation.run(), &options)?)
+    }
+
+    /// Reads a payload back, as far as that is possible without the store: size, version, shape and signature are checked, and
+    /// nothing is resumed.
+    ///
+    /// # Errors
+    /// When the payload is not accepted.
+    pub fn read(&self, payload: &str) -> Result<Continuation, Error> {
+        Ok(Continuation::loaded(read_payload(&self.parts, payload)?))
+    }
+}
