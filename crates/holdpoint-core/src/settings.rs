@@ -33,9 +33,9 @@ pub struct Settings {
     /// How long a call that was handed out may take until its result is there. `None`: as long as it takes.
     pub task_deadline_ms: Option<u64>,
     /// How often a worker may start a call that was handed out before a person is asked. At least 1.
-    pub task_attempts_max: u32,
+    pub max_task_attempts: u32,
     /// Results above it are cut.
-    pub tool_output_bytes_max: u64,
+    pub max_tool_output_bytes: u64,
     /// How much of a tool's own error message the model sees.
     pub error_detail: ErrorDetail,
     /// The model's context window, if it is to be checked before each call.
@@ -77,8 +77,8 @@ impl Default for Settings {
             executor: ExecutorChoice::default(),
             tool_timeout_ms: 30_000,
             task_deadline_ms: None,
-            task_attempts_max: 3,
-            tool_output_bytes_max: 200_000,
+            max_task_attempts: 3,
+            max_tool_output_bytes: 200_000,
             error_detail: ErrorDetail::Safe,
             context_window: None,
             context_keys: BTreeSet::new(),

@@ -76,7 +76,7 @@ fn settings(name: &str) -> Settings {
             siblings: Siblings::Run,
             recheck_policy: Recheck::Off,
             result_order: ResultOrder::Completion,
-            task_attempts_max: 2,
+            max_task_attempts: 2,
             executor: ExecutorChoice { name: "threads".into(), parallel: Parallel::All, ..executor },
             ..Settings::default()
         },

@@ -111,7 +111,7 @@ expires_in = "3s"`,
     },
     shipping: {
         description: "Books shipments with a carrier that workers talk to.",
-        keys: "task_attempts_max = 1",
+        keys: "max_task_attempts = 1",
         tools: `[agents.shipping.tools.book_shipment]
 kind = "worker"
 description = "Books a shipment. Every booking costs money."
@@ -186,7 +186,7 @@ reason = "amounts are looked at"`,
     },
     fleet: {
         description: "Books two shipments at once.",
-        keys: "task_attempts_max = 1",
+        keys: "max_task_attempts = 1",
         tools: `[agents.fleet.tools.book_truck]
 kind = "worker"
 description = "Books a truck."

@@ -79,7 +79,7 @@ pub(crate) fn started(random: &mut Random) -> Input {
         },
         result_order: if random.percent(15) { ResultOrder::Completion } else { ResultOrder::Request },
         task_deadline_ms: random.percent(30).then(|| 10_000 + random.below(60_000) as u64),
-        task_attempts_max: u32::try_from(1 + random.below(3)).unwrap_or(1),
+        max_task_attempts: u32::try_from(1 + random.below(3)).unwrap_or(1),
         context_window: random.percent(15).then_some(ContextWindow { tokens: 1000, reserved_output_tokens: 100 }),
         context_keys: ["user".into()].into(),
         ..Settings::default()

@@ -128,7 +128,7 @@ fn opening(run: &Run, index: CallIndex, attempt: Attempt) -> Option<TaskOpening>
         index,
         tool: tool.name.clone(),
         attempts: Attempt(before),
-        attempts_max: Attempt(before + run.settings().task_attempts_max),
+        attempts_max: Attempt(before + run.settings().max_task_attempts),
         repeat: tool.repeat,
         deadline,
         body: encode_task(run, index, None)?,

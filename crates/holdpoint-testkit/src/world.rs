@@ -173,7 +173,7 @@ fn configured(mut builder: AgentBuilder, spec: &AgentSpec) -> AgentBuilder {
         max_turns => max_turns,
         parallel => parallel,
         tool_timeout_ms => tool_timeout_ms,
-        max_tool_output_bytes => tool_output_bytes_max,
+        max_tool_output_bytes => max_tool_output_bytes,
         max_tool_calls_per_turn => max_tool_calls_per_turn,
         siblings => siblings,
         result_order => result_order,

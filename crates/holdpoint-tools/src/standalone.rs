@@ -147,7 +147,7 @@ impl ToolExecutor {
     }
 
     async fn run(&self, tool: &RegisteredTool, call: ToolCall) -> ToolExecutionResult {
-        let output_bytes_max = Settings::default().tool_output_bytes_max;
+        let output_bytes_max = Settings::default().max_tool_output_bytes;
         let (tool_name, key) = (call.requested().as_str().to_owned(), call.key().clone());
         let invocation = Invocation {
             tool: Arc::clone(tool.tool()),

@@ -32,7 +32,7 @@ pub(super) const KEYS: &[&str] = &[
     "result_order",
     "tool_timeout_ms",
     "task_deadline_ms",
-    "task_attempts_max",
+    "max_task_attempts",
     "max_tool_output_bytes",
     "error_detail",
     "context_window",
@@ -205,11 +205,11 @@ fn limits(table: &mut Table<'_>, settings: &mut Settings) -> Read<()> {
         settings.tool_timeout_ms = timeout;
     }
     settings.task_deadline_ms = table.whole("task_deadline_ms", 1..=DEADLINE_MS_MOST)?;
-    if let Some(attempts) = table.whole("task_attempts_max", 1..=ATTEMPTS_MOST)? {
-        settings.task_attempts_max = small(attempts);
+    if let Some(attempts) = table.whole("max_task_attempts", 1..=ATTEMPTS_MOST)? {
+        settings.max_task_attempts = small(attempts);
     }
     if let Some(bytes) = table.whole("max_tool_output_bytes", 1..=OUTPUT_BYTES_MOST)? {
-        settings.tool_output_bytes_max = bytes;
+        settings.max_tool_output_bytes = bytes;
     }
     let reserved_at = table.span_of("reserved_output_tokens");
     let (tokens, reserved) =

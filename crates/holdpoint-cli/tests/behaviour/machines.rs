@@ -32,7 +32,7 @@ model = "scripted:model.yaml"
 policy = "policy.toml"
 executor = "defer_all"
 lease_ms = 1000
-task_attempts_max = 10
+max_task_attempts = 10
 
 [agents.desk.tools.act]
 kind = "command"

@@ -27,7 +27,11 @@ pub(crate) struct SettingsWire {
     #[serde(skip_serializing_if = "Option::is_none")]
     final_answer: Option<FinalAnswerWire>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    max_task_attempts: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_tool_calls_per_turn: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tool_output_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_turns: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,11 +43,7 @@ pub(crate) struct SettingsWire {
     #[serde(skip_serializing_if = "Option::is_none")]
     siblings: Option<Name<Siblings>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    task_attempts_max: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     task_deadline_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_output_bytes_max: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_timeout_ms: Option<u64>,
 }
@@ -103,9 +103,9 @@ impl Wire for SettingsWire {
             recheck_policy: differing(&settings.recheck_policy, &plain.recheck_policy).map(Name),
             result_order: differing(&settings.result_order, &plain.result_order).map(Name),
             siblings: differing(&settings.siblings, &plain.siblings).map(Name),
-            task_attempts_max: differing(&settings.task_attempts_max, &plain.task_attempts_max),
+            max_task_attempts: differing(&settings.max_task_attempts, &plain.max_task_attempts),
             task_deadline_ms: settings.task_deadline_ms,
-            tool_output_bytes_max: differing(&settings.tool_output_bytes_max, &plain.tool_output_bytes_max),
+            max_tool_output_bytes: differing(&settings.max_tool_output_bytes, &plain.max_tool_output_bytes),
             tool_timeout_ms: differing(&settings.tool_timeout_ms, &plain.tool_timeout_ms),
         }
     }
@@ -126,8 +126,8 @@ impl Wire for SettingsWire {
             executor: self.executor.map_or(plain.executor, executor_core),
             tool_timeout_ms: self.tool_timeout_ms.unwrap_or(plain.tool_timeout_ms),
             task_deadline_ms: self.task_deadline_ms,
-            task_attempts_max: self.task_attempts_max.unwrap_or(plain.task_attempts_max),
-            tool_output_bytes_max: self.tool_output_bytes_max.unwrap_or(plain.tool_output_bytes_max),
+            max_task_attempts: self.max_task_attempts.unwrap_or(plain.max_task_attempts),
+            max_tool_output_bytes: self.max_tool_output_bytes.unwrap_or(plain.max_tool_output_bytes),
             error_detail: self.error_detail.map_or(plain.error_detail, |name| name.0),
             context_window: self
                 .context_window

@@ -37,7 +37,7 @@ pub(super) fn decide(run: &Run, unfinished: Unfinished) -> Result<Vec<Event>, Re
 /// Nobody knows what became of it. What may be repeated is, as often as a call may be started; then a person is asked.
 fn unknown(run: &Run, index: CallIndex, call: &Call) -> Option<Event> {
     match in_doubt(index, call)? {
-        Event::CallRequeued { call: index } if call.attempts.0 >= run.settings.task_attempts_max => {
+        Event::CallRequeued { call: index } if call.attempts.0 >= run.settings.max_task_attempts => {
             Some(Event::CallDoubted { call: index, cause: DoubtCause::OutOfAttempts, asks: None, may_run: false })
         }
         event => Some(event),

@@ -74,7 +74,7 @@ impl ToolError {
     }
 
     /// The tool does not know what became of what it had started. A call that may be repeated is started again, up to
-    /// `task_attempts_max` times in all; about any other, and after that, a person is asked.
+    /// `max_task_attempts` times in all; about any other, and after that, a person is asked.
     pub fn unknown(message: impl Into<Arc<str>>) -> Self {
         Self::with_fault(ToolFault::Unknown, message)
     }

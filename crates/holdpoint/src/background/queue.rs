@@ -159,7 +159,7 @@ impl Queue {
     /// `lease_lost` when somebody else has the task by now, or nobody needs it any more. The result is then never merged;
     /// it is attached to the question about the call, if there is one.
     pub async fn complete(&self, holder: &TaskHolder, result: ToolResult) -> Result<(), Error> {
-        let result = limit_output(result, self.runner.parts.settings.tool_output_bytes_max);
+        let result = limit_output(result, self.runner.parts.settings.max_tool_output_bytes);
         let (outcome, code) = Outcome::of_result(&result);
         let source = Some(Source::External);
         let settlement = Settlement { outcome, code, source, result: Arc::new(result), latency_us: 0 };

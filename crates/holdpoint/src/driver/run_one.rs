@@ -207,7 +207,7 @@ impl Calls {
             call: call.with_attempt(attempt),
             timeout: Duration::from_millis(self.settings.tool_timeout_ms),
             place: place.clone(),
-            output_bytes_max: self.settings.tool_output_bytes_max,
+            output_bytes_max: self.settings.max_tool_output_bytes,
             error_detail: self.settings.error_detail,
         };
         let invoked = match start_attempt(&self.lease, invocation, Asking::Person).await {

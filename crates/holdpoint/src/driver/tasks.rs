@@ -99,7 +99,7 @@ fn open(run: &Run, (index, attempt): (CallIndex, Attempt), receipts: Option<Rece
         index,
         tool: facts.name.clone(),
         attempts: before,
-        attempts_max: Attempt(before.0.saturating_add(run.settings().task_attempts_max)),
+        attempts_max: Attempt(before.0.saturating_add(run.settings().max_task_attempts)),
         repeat: facts.repeat,
         deadline,
         body: encode_task(run, index, receipts)?,

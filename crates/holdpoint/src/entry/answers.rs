@@ -99,7 +99,7 @@ impl<'a> Answerer<'a> {
             return Ok(AnswerTo::Model);
         };
         let refuse = |problems: String, code| Error::InvalidArguments { call: id.clone(), problems, code };
-        let bytes_max = self.run().settings().tool_output_bytes_max;
+        let bytes_max = self.run().settings().max_tool_output_bytes;
         let bytes: usize = answer.iter().flat_map(|answer| &answer.blocks).map(Block::len_bytes).sum();
         if u64::try_from(bytes).unwrap_or(u64::MAX) > bytes_max {
             let problem = format!("the answer has {bytes} bytes, and {bytes_max} is the limit");
@@ -116,7 +116,7 @@ impl<'a> Answerer<'a> {
     }
 
     fn limited(&self, result: &Arc<ToolResult>) -> Arc<ToolResult> {
-        Arc::new(limit_output(ToolResult::clone(result), self.run().settings().tool_output_bytes_max))
+        Arc::new(limit_output(ToolResult::clone(result), self.run().settings().max_tool_output_bytes))
     }
 
     /// Asks the policy again about a call that an answer lets run. Nothing for a call that no person is asked about.

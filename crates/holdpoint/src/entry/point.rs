@@ -183,7 +183,7 @@ impl Entry {
             if call.as_str().trim().is_empty() {
                 return Err(Rejection::Call { call: call.clone(), code: Code::InvalidResult }.into());
             }
-            let result = limit_output(ToolResult::clone(result), settings.tool_output_bytes_max);
+            let result = limit_output(ToolResult::clone(result), settings.max_tool_output_bytes);
             limited.push((call.clone(), Arc::new(result)));
         }
         Ok(Delivered {

@@ -145,7 +145,7 @@ async fn what_was_asked_and_answered_travels_with_the_run() {
 
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_refused_and_never_cut() {
-    let agent = builder(&[("a", "greet", "{}")]).tool_output_bytes_max(100);
+    let agent = builder(&[("a", "greet", "{}")]).max_tool_output_bytes(100);
     let agent = agent.tool(greeter("greet", &Counter::default())).build().unwrap();
     let paused = agent.chat("go").await.unwrap();
     let large = agent.resume(&paused, Decisions::new().answer("a", name(&"x".repeat(200)))).await.unwrap_err();

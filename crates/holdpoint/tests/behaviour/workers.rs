@@ -171,7 +171,7 @@ async fn a_call_that_may_be_repeated_is_tried_again_and_then_asked_about() {
     let world = World::new(&[("a", "read", "{}")]);
     let counter = Counter::default();
     let read = echo("read", &counter).repeat(Repeat::Safe);
-    let agent = world.builder().task_attempts_max(2).tool(read).build().unwrap();
+    let agent = world.builder().max_task_attempts(2).tool(read).build().unwrap();
     let paused = agent.chat("go").await.unwrap();
     world.lease("read", 10).await;
     world.keep(&agent);

@@ -64,7 +64,7 @@ fn tell_last(telling: &mut Telling, steps: &mut Vec<(Vec<LogEntry>, Run)>) {
 
 fn started() -> Input {
     let Input::Started(mut started) = inputs::started() else { unreachable!("it is how the other story begins") };
-    let settings = Settings { task_deadline_ms: Some(600_000), task_attempts_max: 2, ..(*started.settings).clone() };
+    let settings = Settings { task_deadline_ms: Some(600_000), max_task_attempts: 2, ..(*started.settings).clone() };
     started.settings = Arc::new(settings);
     Input::Started(started)
 }

@@ -259,7 +259,7 @@ impl Assignment<'_> {
             call,
             timeout: Duration::from_millis(settings.tool_timeout_ms),
             place: Place::Task,
-            output_bytes_max: settings.tool_output_bytes_max,
+            output_bytes_max: settings.max_tool_output_bytes,
             error_detail: settings.error_detail,
         };
         let starting = start_attempt(lease, invocation, Asking::Nobody);

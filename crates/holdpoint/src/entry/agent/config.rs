@@ -115,8 +115,8 @@ struct SettingsJson {
     tool_timeout_ms: u64,
     #[serde(default)]
     task_deadline_ms: Option<u64>,
-    #[serde(default = "task_attempts_max")]
-    task_attempts_max: u32,
+    #[serde(default = "max_task_attempts")]
+    max_task_attempts: u32,
     max_tool_output_bytes: u64,
     error_detail: ErrorDetailJson,
     context_window: Option<u64>,
@@ -124,8 +124,8 @@ struct SettingsJson {
     context_keys: BTreeSet<String>,
 }
 
-fn task_attempts_max() -> u32 {
-    Settings::default().task_attempts_max
+fn max_task_attempts() -> u32 {
+    Settings::default().max_task_attempts
 }
 
 macro_rules! words {
@@ -178,8 +178,8 @@ impl SettingsJson {
             max_concurrency: executor.max_concurrency,
             tool_timeout_ms: settings.tool_timeout_ms,
             task_deadline_ms: settings.task_deadline_ms,
-            task_attempts_max: settings.task_attempts_max,
-            max_tool_output_bytes: settings.tool_output_bytes_max,
+            max_task_attempts: settings.max_task_attempts,
+            max_tool_output_bytes: settings.max_tool_output_bytes,
             error_detail: settings.error_detail.into(),
             context_window: settings.context_window.map(|window| window.tokens),
             reserved_output_tokens: settings.context_window.map(|window| window.reserved_output_tokens),
@@ -213,8 +213,8 @@ impl SettingsJson {
             },
             tool_timeout_ms: self.tool_timeout_ms,
             task_deadline_ms: self.task_deadline_ms,
-            task_attempts_max: self.task_attempts_max,
-            tool_output_bytes_max: self.max_tool_output_bytes,
+            max_task_attempts: self.max_task_attempts,
+            max_tool_output_bytes: self.max_tool_output_bytes,
             error_detail: self.error_detail.into(),
             context_window: self.context_window.map(window),
             context_keys: self.context_keys.into_iter().map(Arc::from).collect(),

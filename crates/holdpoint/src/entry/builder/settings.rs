@@ -90,11 +90,11 @@ impl<T: Buildable> Builder<T> {
     }
     setting! {
         /// How often workers may start a call that was handed out before a person is asked. At least 1, 3 by default.
-        task_attempts_max: u32
+        max_task_attempts: u32
     }
     setting! {
         /// Results above it are cut.
-        tool_output_bytes_max: u64
+        max_tool_output_bytes: u64
     }
     setting! {
         /// How much of a tool's own error message the model sees.
@@ -159,8 +159,8 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Error> {
     if settings.tool_timeout_ms == 0 {
         return Err(Error::config("`tool_timeout_ms` must be at least 1"));
     }
-    if settings.task_attempts_max == 0 {
-        return Err(Error::config("`task_attempts_max` must be at least 1"));
+    if settings.max_task_attempts == 0 {
+        return Err(Error::config("`max_task_attempts` must be at least 1"));
     }
     if settings.task_deadline_ms == Some(0) {
         return Err(Error::config("`task_deadline_ms` must be at least 1"));
