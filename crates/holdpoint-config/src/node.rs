@@ -1,0 +1,93 @@
+//! A document as a tree whose values know their places.
+
+use serde::ser::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::Place;
+use crate::key_path::{KeyPath, Step};
+use crate::problem::Spot;
+
+/// A value and where it begins.
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) value: Value,
+}
+
+pub(crate) enum Value<N = Node, K = Key> {
+    /// `null`, or nothing at all.
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    /// TOML has dates; nothing that is read here does.
+    Date,
+    List(Vec<N>),
+    /// In the order of the file, each key once.
+    Map(Vec<(K, N)>),
+}
+
+pub(crate) struct Key {
+    pub(crate) place: Place,
+    pub(crate) text: String,
+}
+
+/// A number that loses no digit.
+pub(crate) struct Number {
+    /// As JSON writes it; `inf` and `nan` are not JSON.
+    pub(crate) json: String,
+    /// As the file writes it.
+    pub(crate) written: String,
+}
+
+impl Node {
+    /// The place of what a path leads to, or of the innermost value on the way that exists.
+    pub(crate) fn place_of(&self, path: &KeyPath, spot: Spot) -> Place {
+        let mut node = self;
+        for (position, step) in path.steps().iter().enumerate() {
+            let is_last = position + 1 == path.steps().len();
+            match (&node.value, step) {
+                (Value::Map(entries), Step::Key(key)) => {
+                    let Some((key, value)) = entries.iter().find(|(known, _)| known.text == *key) else { break };
+                    if is_last && spot == Spot::Key {
+                        return key.place;
+                    }
+                    node = value;
+                }
+                (Value::List(items), Step::Index(index)) => match items.get(*index) {
+                    Some(item) => node = item,
+                    None => break,
+                },
+                _ => break,
+            }
+        }
+        node.place
+    }
+
+    /// The value at a path.
+    pub(crate) fn find(&self, path: &KeyPath) -> Option<&Self> {
+        path.steps().iter().try_fold(self, |node, step| match (&node.value, step) {
+            (Value::Map(entries), Step::Key(key)) => {
+                entries.iter().find(|(known, _)| known.text == *key).map(|(_, value)| value)
+            }
+            (Value::List(items), Step::Index(index)) => items.get(*index),
+            _ => None,
+        })
+    }
+}
+
+/// As JSON, with every digit of its numbers and the keys in the order of the file.
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Null | Value::Date => serializer.serialize_unit(),
+            Value::Bool(flag) => serializer.serialize_bool(*flag),
+            Value::Number(number) => match RawValue::from_string(number.json.clone()) {
+                Ok(raw) => raw.serialize(serializer),
+                Err(_) => serializer.serialize_unit(),
+            },
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::List(items) => serializer.collect_seq(items),
+            Value::Map(entries) => serializer.collect_map(entries.iter().map(|(key, value)| (&key.text, value))),
+        }
+    }
+}
