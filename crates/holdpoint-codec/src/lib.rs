@@ -20,6 +20,7 @@ mod read;
 pub mod receipt;
 mod render;
 mod result;
+mod settings;
 mod shown;
 mod signing;
 pub mod tasks;
@@ -43,6 +44,10 @@ pub use question_digest::{imported_run, new_run, question_digest};
 pub use render::{Narrator, render_event};
 pub use result::{
     result_from_json, result_from_short, result_from_short_text, result_from_text, result_to_json, result_to_text,
+};
+pub use settings::{
+    ConcurrencySpec, ErrorDetailSpec, ExecutorSpec, ParallelSpec, ResultOrderSpec, RouteSpec, SettingsSpec,
+    SiblingsSpec, Unlimited,
 };
 pub use shown::Shown;
 pub use signing::{LoadOptions, Migrate, SigningKey, Trust, Unsigned};

@@ -14,7 +14,6 @@ mod names;
 mod pending;
 mod result;
 mod scalar;
-mod settings;
 mod snapshot;
 
 pub(crate) use call::{CallStateWire, OpeningWire, RecordWire, UsageWire};
@@ -26,7 +25,6 @@ pub(crate) use names::{Awaited, Name};
 pub(crate) use pending::{PendingWire, ShownAnswer, nullable};
 pub(crate) use result::{BlockWire, ResultWire, SettlementWire, kind_core};
 pub(crate) use scalar::{DigestText, Json, Members, Moment, Text};
-pub(crate) use settings::SettingsWire;
 pub(crate) use snapshot::{Shown, SnapshotWire, StateWire};
 
 /// The path of a field that does not fit.

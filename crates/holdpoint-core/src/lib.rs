@@ -64,7 +64,7 @@ pub use rejection::Rejection;
 pub use run::{Phase, Run, Work};
 pub use settings::{
     Attributes, ContextWindow, ErrorDetail, ExecutorChoice, FinalAnswer, FinalTools, Limits, Parallel,
-    ParallelToolCalls, Recheck, ResultOrder, Route, Settings, Siblings,
+    ParallelToolCalls, Recheck, ResultOrder, Route, Settings, SettingsError, Siblings,
 };
 pub use snapshot::Snapshot;
 pub use tally::Tally;

@@ -1,6 +1,8 @@
 //! Settings of a run. They are part of its state, so that a resume in another process goes on by the same rules.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::JsonText;
@@ -60,8 +62,66 @@ impl Limits {
     pub const QUESTION_ANSWERS_MAX: usize = 1_000;
     /// Late results that are kept for the question about one call.
     pub const EVIDENCE_MAX: usize = 8;
-    /// How often a resume is decided again because somebody else was faster.
+    /// How often a resume is decided again because another process committed first.
     pub const COMMIT_TRIES_MAX: u32 = 32;
+
+    const MAX_TURNS: u64 = 10_000;
+    const MAX_CONCURRENCY: u64 = 10_000;
+    const MAX_TOOL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
+    const MAX_TASK_DEADLINE_MS: u64 = 366 * 24 * 60 * 60 * 1000;
+    const MAX_TASK_ATTEMPTS: u64 = 1_000;
+    const MAX_TOOL_OUTPUT_BYTES: u64 = 64 * 1024 * 1024;
+    const MAX_CONTEXT_TOKENS: u64 = 1_000_000_000;
+}
+
+/// A setting that is out of bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    /// The name of the setting, as in `holdpoint.toml`.
+    pub key: &'static str,
+    /// Continues a sentence that begins with the key.
+    pub problem: String,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.key, self.problem)
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl Settings {
+    /// Finds the first setting that is out of bounds.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let window = self.context_window;
+        within("max_turns", Some(self.max_turns.into()), 1..=Limits::MAX_TURNS)?;
+        within("max_concurrency", self.executor.max_concurrency.map(u64::from), 1..=Limits::MAX_CONCURRENCY)?;
+        let max_calls = Limits::TOOL_CALLS_PER_TURN_MAX.into();
+        within("max_tool_calls_per_turn", Some(self.max_tool_calls_per_turn.into()), 0..=max_calls)?;
+        within("tool_timeout_ms", Some(self.tool_timeout_ms), 1..=Limits::MAX_TOOL_TIMEOUT_MS)?;
+        within("task_deadline_ms", self.task_deadline_ms, 1..=Limits::MAX_TASK_DEADLINE_MS)?;
+        within("max_task_attempts", Some(self.max_task_attempts.into()), 1..=Limits::MAX_TASK_ATTEMPTS)?;
+        within("max_tool_output_bytes", Some(self.max_tool_output_bytes), 1..=Limits::MAX_TOOL_OUTPUT_BYTES)?;
+        within("context_window", window.map(|window| window.tokens), 1..=Limits::MAX_CONTEXT_TOKENS)?;
+        match window {
+            Some(window) if window.reserved_output_tokens >= window.tokens => {
+                let problem = "must be less than `context_window`".to_owned();
+                Err(SettingsError { key: "reserved_output_tokens", problem })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+fn within(key: &'static str, value: Option<u64>, bounds: RangeInclusive<u64>) -> Result<(), SettingsError> {
+    match value {
+        Some(value) if !bounds.contains(&value) => {
+            let (min, max) = (bounds.start(), bounds.end());
+            Err(SettingsError { key, problem: format!("is {value}, and must be between {min} and {max}") })
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 impl Default for Settings {

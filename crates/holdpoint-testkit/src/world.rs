@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use holdpoint::{Agent, AgentBuilder, Error, Happening, RunId, RunResult, SigningKey};
-use holdpoint_core::{Decision, FinalTools, ModelStop, Recheck, Usage};
+use holdpoint_core::{Decision, ModelStop, Recheck, Usage};
 use holdpoint_model::{ModelCall, ModelReply, ScriptedModel, ScriptedReply};
 use holdpoint_policy::{AuthorizeRequest, Policy, PolicyError, PolicyVersion, Rules};
 use holdpoint_store::{Clock, ManualClock, Store, StoreError};
@@ -207,13 +207,13 @@ fn configured(mut builder: AgentBuilder, spec: &AgentSpec) -> AgentBuilder {
 
 fn final_answer(mut builder: AgentBuilder, spec: &AgentSpec) -> AgentBuilder {
     if let Some(text) = &spec.fix_empty_final_text {
-        builder = builder.final_answer_text(Some(text));
+        builder = builder.fix_empty_final_text(text);
     }
     if let Some(disable) = spec.fix_empty_final_disable_tools {
-        builder = builder.final_answer_tools(if disable { FinalTools::Disabled } else { FinalTools::Enabled });
+        builder = builder.fix_empty_final_disable_tools(disable);
     }
     if spec.fix_empty_final == Some(false) {
-        builder = builder.final_answer_text(None);
+        builder = builder.fix_empty_final(false);
     }
     builder
 }

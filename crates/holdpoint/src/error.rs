@@ -1,7 +1,7 @@
 //! What can go wrong for those who use the library: an enum to branch on, a sentence to read, a code to search for.
 
 use holdpoint_codec::CodecError;
-use holdpoint_core::{CallId, Code, ContinuationId, Rejection};
+use holdpoint_core::{CallId, Code, ContinuationId, Rejection, SettingsError};
 use holdpoint_store::StoreError;
 use holdpoint_tools::ChoiceError;
 use thiserror::Error;
@@ -86,6 +86,12 @@ impl Error {
 
     pub(crate) fn config(problem: impl Into<String>) -> Self {
         Self::InvalidConfig { problem: problem.into() }
+    }
+}
+
+impl From<SettingsError> for Error {
+    fn from(error: SettingsError) -> Self {
+        Self::config(error.to_string())
     }
 }
 

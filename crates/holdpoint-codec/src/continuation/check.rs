@@ -72,7 +72,7 @@ pub(super) fn snapshot(snapshot: &Snapshot) -> Result<(), Fault> {
         ("state.tool_executions", snapshot.tool_executions <= COUNT_MAX),
         ("state.settings.max_turns", settings.max_turns >= 1),
         ("state.settings.max_task_attempts", settings.max_task_attempts >= 1),
-        ("state.settings.executor.max_concurrency", settings.executor.max_concurrency != Some(0)),
+        ("state.settings.max_concurrency", settings.executor.max_concurrency != Some(0)),
         ("state.completion", completion_fits(snapshot)),
         ("state.calls_seen", snapshot.calls_seen),
         ("reason", reason_fits(snapshot)),

@@ -6,10 +6,11 @@ use holdpoint_core::{DoubtCause, Failure, ModelStop, Stage, StopReason};
 use serde::{Deserialize, Serialize};
 
 use super::VERSION;
+use crate::SettingsSpec;
 use crate::read::Versioned;
 use crate::wire::{
     ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, GrantWire, Members, MessageWire, Name, OpeningWire,
-    RecordWire, ResultWire, SettingsWire, SettlementWire, SnapshotWire, Text, ToolWire, UsageWire, is_default,
+    RecordWire, ResultWire, SettlementWire, SnapshotWire, Text, ToolWire, UsageWire, is_default,
 };
 
 /// A stored event.
@@ -94,7 +95,7 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<Text>,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) settings: SettingsWire,
+    pub(super) settings: SettingsSpec,
     #[serde(default, skip_serializing_if = "Members::is_empty")]
     pub(super) context: Members,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -161,7 +162,7 @@ impl Record {
             model_stop: None,
             agent: None,
             model: None,
-            settings: SettingsWire::default(),
+            settings: SettingsSpec::default(),
             context: Members::default(),
             messages: Vec::new(),
             message: None,

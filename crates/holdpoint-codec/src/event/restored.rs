@@ -131,7 +131,7 @@ impl Record {
 
     fn run_started(self) -> Result<RunStarted, Fault> {
         Ok(RunStarted {
-            settings: Arc::new(self.settings.core().map_err(|fault| fault.within("settings"))?),
+            settings: Arc::new(self.settings.settings()),
             context: self.context.0,
             agent: self.agent.map(|text| text.0),
             model: self.model.map(|text| text.0),

@@ -6,9 +6,10 @@ use holdpoint_core::{
 };
 
 use super::record::Record;
+use crate::SettingsSpec;
 use crate::wire::{
     ActorWire, AnswerWire, Awaited, DecisionWire, DigestText, GrantWire, Members, MessageWire, Name, OpeningWire,
-    ResultWire, SettingsWire, SettlementWire, SnapshotWire, Text, ToolWire, UsageWire, Wire, all_of,
+    ResultWire, SettlementWire, SnapshotWire, Text, ToolWire, UsageWire, Wire, all_of,
 };
 
 impl Record {
@@ -100,7 +101,7 @@ fn decided(record: Record, stage: Stage, decision: &Decision) -> Record {
 
 fn started_record(empty: Record, started: &RunStarted) -> Record {
     Record {
-        settings: SettingsWire::of(&started.settings),
+        settings: SettingsSpec::of(&started.settings),
         context: Members(started.context.clone()),
         agent: started.agent.as_ref().map(Text::share),
         model: started.model.as_ref().map(Text::share),

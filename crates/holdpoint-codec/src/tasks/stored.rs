@@ -13,10 +13,8 @@ use crate::arguments::{arguments_summary, digest_of, idempotency_key};
 use crate::pending::TurnCalls;
 use crate::read::{Read, Versioned, read_json};
 use crate::receipt::ReceiptMaker;
-use crate::wire::{
-    ActorWire, Fault, Json, Members, Name, SettingsWire, SettlementWire, TermsWire, Text, Wire, is_default,
-};
-use crate::{CodecError, Context, Document};
+use crate::wire::{ActorWire, Fault, Json, Members, Name, SettlementWire, TermsWire, Text, Wire, is_default};
+use crate::{CodecError, Context, Document, SettingsSpec};
 
 /// The version of stored tasks.
 const TASK_VERSION: u32 = 1;
@@ -79,7 +77,7 @@ struct StoredWire {
     #[serde(default, skip_serializing_if = "Members::is_empty")]
     context: Members,
     #[serde(default, skip_serializing_if = "is_default")]
-    settings: SettingsWire,
+    settings: SettingsSpec,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<Text>,
 }
@@ -120,7 +118,7 @@ pub fn encode_task(run: &Run, index: CallIndex, receipts: Option<ReceiptMaker<'_
         approved: call.approved_terms().map(TermsWire::of),
         actor: ActorWire::of(run.actor()),
         context: Members(run.context().clone()),
-        settings: SettingsWire::of(run.settings()),
+        settings: SettingsSpec::of(run.settings()),
         trace: run.trace().map(Text::share),
     };
     Some(written(&stored))
@@ -174,7 +172,7 @@ impl StoredWire {
             task,
             tool: facts,
             approved: self.approved.map(Wire::core).transpose().map_err(|fault| fault.within("approved"))?,
-            settings: Arc::new(self.settings.core().map_err(|fault| fault.within("settings"))?),
+            settings: Arc::new(self.settings.settings()),
             trace: self.trace.map(|text| text.0),
         })
     }

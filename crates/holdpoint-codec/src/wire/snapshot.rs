@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Arguments, Attributes, Call, CallIndex, Edited, Message, MessageCall, PauseNumber, PauseReason, Settings,
-    Snapshot, Timestamp, Turn, Usage,
+    Actor, Arguments, Attributes, Call, CallIndex, Edited, Message, MessageCall, PauseNumber, PauseReason, Snapshot,
+    Timestamp, Turn, Usage,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::SettingsSpec;
+
 use super::{
-    ActorWire, CallStateWire, DigestText, Fault, Json, Members, MessageWire, Name, RecordWire, ResultWire,
-    SettingsWire, Text, UsageWire, Wire, all_core, all_of, is_default,
+    ActorWire, CallStateWire, DigestText, Fault, Json, Members, MessageWire, Name, RecordWire, ResultWire, Text,
+    UsageWire, Wire, all_core, all_of, is_default,
 };
 
 /// The part of a paused run that has no place of its own in a payload.
@@ -42,7 +44,7 @@ pub(crate) struct StateWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<Text>,
     #[serde(default, skip_serializing_if = "is_default")]
-    settings: SettingsWire,
+    settings: SettingsSpec,
     #[serde(default, skip_serializing_if = "is_default")]
     tool_executions: u32,
 }
@@ -105,7 +107,7 @@ impl StateWire {
             model_calls: snapshot.model_calls,
             past: all_of(&snapshot.past),
             session: snapshot.session.as_ref().map(Text::share),
-            settings: SettingsWire::of(&snapshot.settings),
+            settings: SettingsSpec::of(&snapshot.settings),
             tool_executions: snapshot.tool_executions,
         }
     }
@@ -118,10 +120,9 @@ impl StateWire {
             call.map_err(|fault| fault.item("calls", index))
         });
         let calls: Vec<Call> = calls.collect::<Result<_, Fault>>()?;
-        let settings: Settings = self.settings.core().map_err(|fault| fault.within("settings"))?;
         let actor: Actor = self.actor.core().map_err(|fault| fault.within("actor"))?;
         Ok(Snapshot {
-            settings: Arc::new(settings),
+            settings: Arc::new(self.settings.settings()),
             context: shown.context,
             agent: self.agent.map(|text| text.0),
             model: shown.model,

@@ -151,7 +151,7 @@ impl Agent {
     fn with_settings(&self, change: impl FnOnce(&mut Settings)) -> Result<Agent, Error> {
         let mut settings = Settings::clone(&self.runner.parts.settings);
         change(&mut settings);
-        crate::entry::builder::check(&settings)?;
+        settings.check()?;
         self.runner.parts.executors.choose(&settings.executor)?;
         Ok(self.with_parts(Parts { settings: Arc::new(settings), ..self.runner.parts.share() }))
     }

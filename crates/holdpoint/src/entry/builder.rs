@@ -22,8 +22,6 @@ use crate::failpoint::Failpoints;
 use crate::parts::{Live, Migration, POLICY_TIMEOUT, Parts, RUN_LEASE, SpanParent, UnsignedImports};
 use crate::{Agent, AgentConfig, EndedCall, Error, Runner, StartedCall};
 
-pub(crate) use settings::check;
-
 /// The shortest lease: below it, renewing would be all that a process does.
 const LEASE_MIN: Duration = Duration::from_millis(10);
 
@@ -357,7 +355,7 @@ impl<T: Buildable> Builder<T> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        check(&self.settings)?;
+        self.settings.check()?;
         self.executors.choose(&self.settings.executor)?;
         let lease_max = Duration::from_millis(LEASE_MS_MAX);
         if self.lease < LEASE_MIN || self.lease > lease_max {

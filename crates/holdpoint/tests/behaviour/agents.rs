@@ -101,7 +101,7 @@ fn a_configuration_survives_its_journey_through_json() {
         .max_turns(3)
         .context_keys(["user_id"])
         .context_window(1000, 100)
-        .final_answer_text(None)
+        .fix_empty_final(false)
         .build()
         .unwrap();
     let json = agent.config().to_json();
@@ -115,7 +115,7 @@ fn a_configuration_survives_its_journey_through_json() {
 
 #[test]
 fn a_configuration_of_another_version_or_shape_is_refused() {
-    let json = asking(&[]).0.build().unwrap().config().to_json();
+    let json = asking(&[]).0.max_turns(3).build().unwrap().config().to_json();
     let newer = json.replace("\"schema_version\": 1", "\"schema_version\": 2");
     assert_eq!(AgentConfig::from_json(&newer).unwrap_err().code(), Code::UnsupportedSchemaVersion);
     let misspelt = json.replace("max_turns", "max_turn");

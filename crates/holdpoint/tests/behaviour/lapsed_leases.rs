@@ -261,7 +261,7 @@ async fn a_worker_that_was_suspended_beyond_the_deadline_of_its_task_starts_noth
     let world = World::new();
     let build = |store: Store| {
         let builder = world.builder().store(store).lease_clock(Arc::clone(&world.own) as _);
-        builder.with_tool_concurrency("defer_all", None).task_deadline(Duration::from_secs(10)).build().unwrap()
+        builder.with_tool_concurrency("defer_all", None).task_deadline_ms(10_000).build().unwrap()
     };
     let (agent, other) = (build(world.store.store()), build(world.inner.clone()));
     agent.chat(request()).await.unwrap();

@@ -252,7 +252,7 @@ async fn without_a_key_there_are_no_receipts_and_a_worker_that_verifies_does_not
 async fn a_receipt_names_the_call_and_when_it_ends() {
     let world = World::untouched();
     let builder = world.builder(&CALLS).receipt_key(key());
-    let agent = builder.task_deadline(Duration::from_secs(60)).build().unwrap();
+    let agent = builder.task_deadline_ms(60_000).build().unwrap();
     let paused = agent.chat("go").await.unwrap();
     let tasks = world.lease("pay").await;
     assert_eq!(tasks.len(), 2);

@@ -296,7 +296,7 @@ async fn policy_is_asked_again_when_a_worker_takes_the_call() {
 #[tokio::test]
 async fn a_task_that_nobody_does_in_time_expires() {
     let world = World::new(&[("a", "work", "{}")]);
-    let builder = world.builder().task_deadline(Duration::from_millis(50));
+    let builder = world.builder().task_deadline_ms(50);
     let agent = builder.tool(echo("work", &Counter::default())).build().unwrap();
     let paused = agent.chat("go").await.unwrap();
     world.keep(&agent);

@@ -1,12 +1,7 @@
 //! An agent's configuration as versioned JSON.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use holdpoint_core::{
-    Code, ContextWindow, ErrorDetail, ExecutorChoice, FinalAnswer, FinalTools, Parallel, ParallelToolCalls, Recheck,
-    ResultOrder, Route, Settings, Siblings,
-};
+use holdpoint_codec::SettingsSpec;
+use holdpoint_core::{Code, Settings};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -28,7 +23,8 @@ pub struct AgentConfig {
     pub system_prompt: Option<String>,
     /// The names of its tools, for those who load it.
     pub tools: Vec<String>,
-    settings: SettingsJson,
+    /// Settings that differ from the defaults of this version.
+    settings: SettingsSpec,
 }
 
 /// Why a configuration could not be loaded.
@@ -64,7 +60,7 @@ impl AgentConfig {
             model: parts.model.name().map(str::to_owned),
             system_prompt: agent.system_prompt.as_deref().map(str::to_owned),
             tools: parts.registry.definitions().iter().map(|tool| tool.name.to_string()).collect(),
-            settings: SettingsJson::of(&parts.settings),
+            settings: SettingsSpec::of(&parts.settings),
         }
     }
 
@@ -91,133 +87,6 @@ impl AgentConfig {
 
     /// The settings of its runs.
     pub fn settings(&self) -> Settings {
-        self.settings.clone().into_settings()
-    }
-}
-
-/// The settings, with the words of the configuration file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SettingsJson {
-    max_turns: u32,
-    max_tool_calls_per_turn: u32,
-    parallel_tool_calls: bool,
-    siblings: SiblingsJson,
-    recheck_policy: bool,
-    fix_empty_final: bool,
-    fix_empty_final_text: Option<String>,
-    fix_empty_final_disable_tools: bool,
-    result_order: ResultOrderJson,
-    executor: String,
-    routes: Vec<(String, String)>,
-    parallel: ParallelJson,
-    max_concurrency: Option<u32>,
-    tool_timeout_ms: u64,
-    #[serde(default)]
-    task_deadline_ms: Option<u64>,
-    #[serde(default = "max_task_attempts")]
-    max_task_attempts: u32,
-    max_tool_output_bytes: u64,
-    error_detail: ErrorDetailJson,
-    context_window: Option<u64>,
-    reserved_output_tokens: Option<u64>,
-    context_keys: BTreeSet<String>,
-}
-
-fn max_task_attempts() -> u32 {
-    Settings::default().max_task_attempts
-}
-
-macro_rules! words {
-    ($json:ident, $core:ident { $($variant:ident),* }) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum $json {
-            $($variant,)*
-        }
-
-        impl From<$core> for $json {
-            fn from(core: $core) -> Self {
-                match core {
-                    $($core::$variant => $json::$variant,)*
-                }
-            }
-        }
-
-        impl From<$json> for $core {
-            fn from(json: $json) -> Self {
-                match json {
-                    $($json::$variant => $core::$variant,)*
-                }
-            }
-        }
-    };
-}
-
-words!(SiblingsJson, Siblings { Hold, Run });
-words!(ResultOrderJson, ResultOrder { Request, Completion });
-words!(ParallelJson, Parallel { Marked, All });
-words!(ErrorDetailJson, ErrorDetail { Safe, Debug });
-
-impl SettingsJson {
-    fn of(settings: &Settings) -> Self {
-        let executor = &settings.executor;
-        Self {
-            max_turns: settings.max_turns,
-            max_tool_calls_per_turn: settings.max_tool_calls_per_turn,
-            parallel_tool_calls: settings.parallel_tool_calls == ParallelToolCalls::Allowed,
-            siblings: settings.siblings.into(),
-            recheck_policy: settings.recheck_policy == Recheck::On,
-            fix_empty_final: settings.final_answer.ask.is_some(),
-            fix_empty_final_text: settings.final_answer.ask.as_deref().map(str::to_owned),
-            fix_empty_final_disable_tools: settings.final_answer.tools == FinalTools::Disabled,
-            result_order: settings.result_order.into(),
-            executor: executor.name.to_string(),
-            routes: executor.routes.iter().map(|r| (r.pattern.to_string(), r.executor.to_string())).collect(),
-            parallel: executor.parallel.into(),
-            max_concurrency: executor.max_concurrency,
-            tool_timeout_ms: settings.tool_timeout_ms,
-            task_deadline_ms: settings.task_deadline_ms,
-            max_task_attempts: settings.max_task_attempts,
-            max_tool_output_bytes: settings.max_tool_output_bytes,
-            error_detail: settings.error_detail.into(),
-            context_window: settings.context_window.map(|window| window.tokens),
-            reserved_output_tokens: settings.context_window.map(|window| window.reserved_output_tokens),
-            context_keys: settings.context_keys.iter().map(ToString::to_string).collect(),
-        }
-    }
-
-    fn into_settings(self) -> Settings {
-        let ask = self.fix_empty_final_text.map(Arc::from).or(FinalAnswer::default().ask);
-        let route =
-            |(pattern, executor): (String, String)| Route { pattern: pattern.into(), executor: executor.into() };
-        let flag = |on: bool| if on { ParallelToolCalls::Allowed } else { ParallelToolCalls::One };
-        let window =
-            |tokens| ContextWindow { tokens, reserved_output_tokens: self.reserved_output_tokens.unwrap_or_default() };
-        Settings {
-            max_turns: self.max_turns,
-            max_tool_calls_per_turn: self.max_tool_calls_per_turn,
-            parallel_tool_calls: flag(self.parallel_tool_calls),
-            siblings: self.siblings.into(),
-            recheck_policy: if self.recheck_policy { Recheck::On } else { Recheck::Off },
-            final_answer: FinalAnswer {
-                ask: ask.filter(|_| self.fix_empty_final),
-                tools: if self.fix_empty_final_disable_tools { FinalTools::Disabled } else { FinalTools::Enabled },
-            },
-            result_order: self.result_order.into(),
-            executor: ExecutorChoice {
-                name: self.executor.into(),
-                routes: self.routes.into_iter().map(route).collect(),
-                parallel: self.parallel.into(),
-                max_concurrency: self.max_concurrency,
-            },
-            tool_timeout_ms: self.tool_timeout_ms,
-            task_deadline_ms: self.task_deadline_ms,
-            max_task_attempts: self.max_task_attempts,
-            max_tool_output_bytes: self.max_tool_output_bytes,
-            error_detail: self.error_detail.into(),
-            context_window: self.context_window.map(window),
-            context_keys: self.context_keys.into_iter().map(Arc::from).collect(),
-        }
+        self.settings.clone().settings()
     }
 }

@@ -1,15 +1,13 @@
 //! What of a builder is data: the settings of its runs.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use holdpoint_core::{
-    ContextWindow, ErrorDetail, ExecutorChoice, FinalTools, Limits, Parallel, ParallelToolCalls, Recheck, ResultOrder,
-    Route, Settings, Siblings,
+    ContextWindow, ErrorDetail, ExecutorChoice, FinalAnswer, FinalTools, Parallel, ParallelToolCalls, Recheck,
+    ResultOrder, Route, Settings, Siblings,
 };
 
 use super::{Buildable, Builder};
-use crate::Error;
 
 macro_rules! setting {
     ($(#[$doc:meta])* $name:ident: $type:ty) => {
@@ -101,10 +99,10 @@ impl<T: Buildable> Builder<T> {
         error_detail: ErrorDetail
     }
 
-    /// How long a call that was handed out may take until its result is there. As long as it takes by default.
+    /// How long a deferred call may take until its result is there. No limit by default.
     #[must_use]
-    pub fn task_deadline(mut self, deadline: Duration) -> Self {
-        self.settings.task_deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
+    pub fn task_deadline_ms(mut self, deadline_ms: u64) -> Self {
+        self.settings.task_deadline_ms = Some(deadline_ms);
         self
     }
 
@@ -115,17 +113,24 @@ impl<T: Buildable> Builder<T> {
         self
     }
 
-    /// The text that asks for a final answer when the model ends with nothing to say; `None` switches it off.
+    /// Whether the model is asked once for a final answer when it ends with nothing to say. On by default.
     #[must_use]
-    pub fn final_answer_text(mut self, text: Option<&str>) -> Self {
-        self.settings.final_answer.ask = text.map(Arc::from);
+    pub fn fix_empty_final(mut self, on: bool) -> Self {
+        self.settings.final_answer.ask = FinalAnswer::default().ask.filter(|_| on);
         self
     }
 
-    /// Whether the model has its tools when it is asked for a final answer.
+    /// The message that asks for a final answer.
     #[must_use]
-    pub fn final_answer_tools(mut self, tools: FinalTools) -> Self {
-        self.settings.final_answer.tools = tools;
+    pub fn fix_empty_final_text(mut self, text: &str) -> Self {
+        self.settings.final_answer.ask = Some(text.into());
+        self
+    }
+
+    /// Whether the model has no tools when it is asked for a final answer. It has none by default.
+    #[must_use]
+    pub fn fix_empty_final_disable_tools(mut self, disable: bool) -> Self {
+        self.settings.final_answer.tools = if disable { FinalTools::Disabled } else { FinalTools::Enabled };
         self
     }
 
@@ -141,34 +146,5 @@ impl<T: Buildable> Builder<T> {
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
-    }
-}
-
-/// Refuses settings that cannot be.
-pub(crate) fn check(settings: &Settings) -> Result<(), Error> {
-    if settings.max_turns == 0 {
-        return Err(Error::config("`max_turns` must be at least 1"));
-    }
-    if settings.executor.max_concurrency == Some(0) {
-        return Err(Error::config("`max_concurrency` must be at least 1"));
-    }
-    if settings.max_tool_calls_per_turn > Limits::TOOL_CALLS_PER_TURN_MAX {
-        let most = Limits::TOOL_CALLS_PER_TURN_MAX;
-        return Err(Error::config(format!("`max_tool_calls_per_turn` must be at most {most}")));
-    }
-    if settings.tool_timeout_ms == 0 {
-        return Err(Error::config("`tool_timeout_ms` must be at least 1"));
-    }
-    if settings.max_task_attempts == 0 {
-        return Err(Error::config("`max_task_attempts` must be at least 1"));
-    }
-    if settings.task_deadline_ms == Some(0) {
-        return Err(Error::config("`task_deadline_ms` must be at least 1"));
-    }
-    match settings.context_window {
-        Some(window) if window.reserved_output_tokens >= window.tokens => {
-            Err(Error::config("`reserved_output_tokens` must be less than `context_window`"))
-        }
-        _ => Ok(()),
     }
 }
