@@ -34,7 +34,7 @@ impl ApprovalView {
     pub fn of(row: &QuestionRow, stored: Option<StoredQuestion>) -> Self {
         let mut view = Shown::default();
         if let Some(StoredQuestion { batch, continuation, session, requester, pending, .. }) = stored {
-            view = pending;
+            view = Shown::of(&pending);
             if let Some(call_id) = view.take("id") {
                 view.set("call_id", &call_id);
             }

@@ -16,7 +16,8 @@ use crate::{CodecError, Document};
 mod entries;
 mod wire;
 
-use wire::{AuditWire, EntryWire};
+use wire::AuditWire;
+pub use wire::{EntryView, ShadowWire as ShadowView};
 
 /// The version of audit documents.
 const VERSION: u32 = 1;
@@ -143,9 +144,14 @@ impl Said {
 }
 
 impl Entry {
-    /// Its stable JSON form.
+    /// Its public form.
+    pub fn view(&self) -> EntryView {
+        EntryView::of(self)
+    }
+
+    /// [`Entry::view`] as a value.
     pub fn to_json(&self) -> Value {
-        to_value(&EntryWire::of(self))
+        to_value(&self.view())
     }
 }
 

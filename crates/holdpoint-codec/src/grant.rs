@@ -2,10 +2,10 @@
 
 use holdpoint_core::{Covers, Grant, GrantScope, Reach, Remember, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::read::{Read, Versioned, read_json};
-use crate::wire::{GrantWire, Moment, Wire, to_value};
+use crate::wire::{DigestText, GrantWire, Moment, Wire, to_value};
 use crate::{CodecError, Document};
 
 /// The version of stored grants.
@@ -42,31 +42,88 @@ pub fn decode_grant(stored: &[u8]) -> Result<Grant, CodecError> {
     stored.grant.core().map_err(|fault| CodecError::invalid(Document::Grant, fault.within("grant").0))
 }
 
-/// What people and programs are shown of a grant.
-pub fn grant_to_json(grant: &Grant) -> Value {
-    let (scope, run, session) = match &grant.scope {
-        GrantScope::Run(run) => ("run", Some(run.as_str()), None),
-        GrantScope::Session(session) => ("session", None, Some(&**session)),
-        GrantScope::Tenant => ("tenant", None, None),
-    };
-    json!({
-        "id": grant.id.as_str(),
-        "tool": grant.tool.as_str(),
-        "arguments": if grant.digest.is_some() { "these" } else { "any" },
-        "digest": grant.digest.map(|digest| digest.to_string()),
-        "scope": scope,
-        "run_id": run,
-        "session": session,
-        "tenant": grant.tenant.as_deref(),
-        "until": grant.until.map(moment),
-        "actor": grant.actor.id.as_deref(),
-        "roles": grant.actor.roles.iter().map(|role| Value::from(&**role)).collect::<Vec<_>>(),
-        "created_at": moment(grant.at),
-    })
+/// A standing approval, as people and programs are shown it.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct GrantView {
+    /// Its id.
+    pub id: String,
+    /// The registered tool.
+    pub tool: String,
+    /// The arguments that it covers.
+    pub arguments: GrantedArguments,
+    /// The digest of the arguments that it covers; `null` for any.
+    pub digest: Option<DigestText>,
+    /// The runs that it holds in.
+    pub scope: GrantReach,
+    /// With the scope `run`.
+    pub run_id: Option<String>,
+    /// With the scope `session`.
+    pub session: Option<String>,
+    /// The tenant.
+    pub tenant: Option<String>,
+    /// When it ends; `null` when it holds until it is revoked.
+    pub until: Option<Moment>,
+    /// The person who gave it.
+    pub actor: Option<String>,
+    /// The roles of that person.
+    pub roles: Vec<String>,
+    /// When it was given.
+    pub created_at: Moment,
 }
 
-fn moment(at: Timestamp) -> Value {
-    to_value(&Moment(at))
+/// The arguments that a grant covers.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum GrantedArguments {
+    /// Exactly those of the call that was answered.
+    These,
+    /// Any arguments of the tool.
+    Any,
+}
+
+/// The runs that a grant holds in.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum GrantReach {
+    /// One run.
+    Run,
+    /// All runs of a session.
+    Session,
+    /// All runs of the tenant.
+    Tenant,
+}
+
+impl GrantView {
+    /// What is shown of a grant.
+    pub fn of(grant: &Grant) -> Self {
+        let (scope, run_id, session) = match &grant.scope {
+            GrantScope::Run(run) => (GrantReach::Run, Some(run.to_string()), None),
+            GrantScope::Session(session) => (GrantReach::Session, None, Some(session.to_string())),
+            GrantScope::Tenant => (GrantReach::Tenant, None, None),
+        };
+        Self {
+            id: grant.id.to_string(),
+            tool: grant.tool.to_string(),
+            arguments: if grant.digest.is_some() { GrantedArguments::These } else { GrantedArguments::Any },
+            digest: grant.digest.map(DigestText),
+            scope,
+            run_id,
+            session,
+            tenant: grant.tenant.as_ref().map(ToString::to_string),
+            until: grant.until.map(Moment),
+            actor: grant.actor.id.as_ref().map(ToString::to_string),
+            roles: grant.actor.roles.iter().map(ToString::to_string).collect(),
+            created_at: Moment(grant.at),
+        }
+    }
+}
+
+/// [`GrantView`] as a value.
+pub fn grant_to_json(grant: &Grant) -> Value {
+    to_value(&GrantView::of(grant))
 }
 
 /// What a person wants to be remembered: by default the narrowest, exactly these arguments in this run, until it is taken

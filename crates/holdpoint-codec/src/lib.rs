@@ -24,6 +24,7 @@ mod settings;
 mod shown;
 mod signing;
 pub mod tasks;
+pub mod view;
 mod wire;
 
 pub use arguments::{
@@ -35,7 +36,7 @@ pub use definition::{ToolDefinition, ToolMetadata};
 pub use error::{CodecError, Document, SignatureProblem};
 pub use event::{decode_event, encode_event};
 pub use grant::{RememberRequest, decode_grant, encode_grant, grant_to_json};
-pub use message::{message_from_json, message_shown, message_to_json};
+pub use message::{message_from_json, message_shown, message_to_json, message_view};
 pub use pending::{Pending, pending};
 pub use question::{
     QuestionNote, StoredQuestion, decode_question, decode_question_note, encode_question, encode_question_note,

@@ -3,8 +3,14 @@
 use holdpoint_core::Message;
 use serde_json::Value;
 
+use crate::view::MessageView;
 use crate::wire::{MessageWire, Wire, to_value};
 use crate::{CodecError, Document, Shown};
+
+/// The public form of a message.
+pub fn message_view(message: &Message) -> MessageView {
+    MessageWire::of(message)
+}
 
 /// The JSON of a message, exactly.
 pub fn message_shown(message: &Message) -> Shown {

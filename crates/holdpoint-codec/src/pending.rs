@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, Doubt, Evidence, FourEyes,
-    IdempotencyKey, Outcome, PauseReason, Question, QuestionAnswer, QuestionKind, RequestedName, Run, RunId, Source,
-    Stated, Terms, Timestamp, ToolName, ToolResult, Turn,
+    Actor, Arguments, Asked, Attempt, Call, CallId, CallIndex, CallState, Digest, Doubt, FourEyes, IdempotencyKey,
+    Outcome, PauseReason, Question, QuestionAnswer, QuestionKind, RequestedName, Run, RunId, Source, Stated, Terms,
+    Timestamp, ToolName, ToolResult, Turn,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Shown;
 use crate::arguments::{arguments_summary, idempotency_key};
 use crate::question_digest;
-use crate::result::result_shown;
-use crate::wire::{Moment, PendingWire, ShownAnswer, to_value};
+use crate::view::PendingView;
+use crate::wire::{PendingWire, to_value};
 
 /// One call that a pause waits for.
 #[derive(Clone, Debug)]
@@ -84,42 +84,20 @@ impl Pending {
         self.doubt.is_some()
     }
 
-    /// Its stable JSON form. Holds the raw arguments: data, not for logs.
+    /// Its public form. Holds the raw arguments: data, not for logs.
+    pub fn view(&self) -> PendingView {
+        PendingWire::shown(self)
+    }
+
+    /// [`Pending::view`] as a bag of members.
     pub fn shown(&self) -> Shown {
-        let mut shown = Shown::of(&PendingWire::of(self, &Kept::default()));
-        shown.take("decision");
-        shown.take("result");
-        // A payload has what came too late with the state of the call, once.
-        if let (Some(doubt), Some(known)) = (&self.doubt, shown.take("doubt")) {
-            let evidence: Vec<Shown> = doubt.evidence.iter().map(evidence_shown).collect();
-            shown.set("doubt", &Shown::of(&known).with("evidence", &evidence));
-        }
-        // So that the next person can say the same.
-        if shown.take("answers").is_some() {
-            let answers: Vec<Shown> = self.answers.iter().map(answer_shown).collect();
-            shown.set("answers", &answers);
-        }
-        shown
+        Shown::of(&self.view())
     }
 
-    /// [`Pending::shown`] as a value. An integer of more than 64 bits is only near to what it was.
+    /// [`Pending::view`] as a value. An integer of more than 64 bits is only near to what it was.
     pub fn to_json(&self) -> Value {
-        self.shown().to_value()
+        to_value(&self.view())
     }
-}
-
-fn answer_shown(answer: &QuestionAnswer) -> Shown {
-    let shown = Shown::of(&ShownAnswer::of(answer));
-    match &answer.stated {
-        Stated::Approve => shown,
-        Stated::Supply(result) | Stated::Happened(result) => shown.with("result", &result_shown(result)),
-    }
-}
-
-fn evidence_shown(evidence: &Evidence) -> Shown {
-    let Evidence { attempt, worker, at, result, .. } = evidence;
-    let about = json!({"attempt": attempt.0, "worker": &**worker, "at": to_value(&Moment(*at))});
-    Shown::of(&about).with("result", &result_shown(result))
 }
 
 /// What a paused run still waits for, in call order. Nothing for a run that is not paused.

@@ -5,22 +5,23 @@ use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Answer, BatchId, CallAnswered, CallIndex, ContinuationId, FourEyes, Run, RunId, Terms, Timestamp,
+    Actor, Answer, BatchId, CallAnswered, CallIndex, ContinuationId, Digest, FourEyes, Run, RunId, Terms, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::pending::TurnCalls;
 use crate::read::{Read, Versioned, read_json};
-use crate::wire::{Json, Moment, to_value};
-use crate::{CodecError, Document, Shown, canonical_json, canonical_value};
+use crate::view::PendingView;
+use crate::wire::{Moment, Text, to_value};
+use crate::{CodecError, Document};
 
 /// The version of stored questions.
 const QUESTION_VERSION: u32 = 1;
 /// The version of stored notes.
 const NOTE_VERSION: u32 = 1;
 
-/// What people see of a question. `Debug` shows nothing of the call.
+/// A question as the inbox keeps it. `Debug` shows nothing of the call.
 #[derive(Clone)]
 pub struct StoredQuestion {
     /// The run.
@@ -31,10 +32,10 @@ pub struct StoredQuestion {
     pub continuation: Option<ContinuationId>,
     /// The session of the run.
     pub session: Option<Arc<str>>,
-    /// Who started the run.
+    /// The caller that started the run.
     pub requester: Option<Arc<str>>,
-    /// The pending call, as [`crate::Pending::shown`] has it. Holds raw arguments.
-    pub pending: Shown,
+    /// The pending call. Holds raw arguments.
+    pub pending: PendingView,
 }
 
 impl fmt::Debug for StoredQuestion {
@@ -46,27 +47,24 @@ impl fmt::Debug for StoredQuestion {
 impl StoredQuestion {
     /// Whether this person may answer it.
     pub fn admits(&self, actor: &Actor) -> bool {
-        let approvers = self.approvers();
-        let four_eyes = if self.pending.value("four_eyes") == true { FourEyes::On } else { FourEyes::Off };
+        let four_eyes = if self.pending.four_eyes { FourEyes::On } else { FourEyes::Off };
         let requester = Actor { id: self.requester.clone(), ..Actor::default() };
-        Terms { approvers, four_eyes, ..Terms::default() }.admit(actor, &requester)
+        Terms { approvers: self.approvers(), four_eyes, ..Terms::default() }.admit(actor, &requester)
     }
 
-    /// The roles of which one is needed to answer it. None: anyone may.
+    /// The roles of which one is needed to answer it. None: any person may.
     pub fn approvers(&self) -> BTreeSet<Arc<str>> {
-        let approvers = self.pending.value("approvers");
-        let approvers = approvers.as_array().map(Vec::as_slice).unwrap_or_default();
-        approvers.iter().filter_map(Value::as_str).map(Into::into).collect()
+        self.pending.approvers.iter().map(|role| Arc::clone(&role.0)).collect()
     }
 
-    /// What an answer is bound to.
-    pub fn digest(&self) -> Option<holdpoint_core::Digest> {
-        holdpoint_core::Digest::parse(&self.pending.text("digest")?)
+    /// The digest that an answer must name.
+    pub fn digest(&self) -> Digest {
+        self.pending.digest.0
     }
 
     /// The id of the call.
-    pub fn call_id(&self) -> Option<String> {
-        self.pending.text("id")
+    pub fn call_id(&self) -> &str {
+        self.pending.id.as_str()
     }
 }
 
@@ -78,11 +76,10 @@ struct QuestionWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     continuation_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    session: Option<String>,
+    session: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    requester: Option<String>,
-    /// In canonical order, so that equal questions are equal bytes.
-    pending: Json,
+    requester: Option<Text>,
+    pending: PendingView,
 }
 
 impl Versioned for QuestionWire {
@@ -100,17 +97,12 @@ pub fn encode_question(run: &Run, index: CallIndex) -> Option<Vec<u8>> {
         v: QUESTION_VERSION,
         batch_id: run.batch().to_string(),
         continuation_id: run.continuation().map(|id| id.to_string()),
-        session: run.session().map(ToString::to_string),
-        requester: run.actor().id.as_ref().map(ToString::to_string),
-        pending: Json::new(canonical(&turn.pending(index, call)?.shown())),
+        session: run.session().map(Text::share),
+        requester: run.actor().id.as_ref().map(Text::share),
+        pending: turn.pending(index, call)?.view(),
     };
     // Writing to memory does not fail, and nothing of it refuses to be written.
     Some(serde_json::to_vec(&wire).unwrap_or_default())
-}
-
-fn canonical(shown: &Shown) -> String {
-    // What the codec wrote is JSON that can be kept; if it were not, its nearest form is still better than no question.
-    canonical_json(&shown.to_string()).unwrap_or_else(|_| canonical_value(&shown.to_value()))
 }
 
 /// Reads the stored form of a question.
@@ -123,14 +115,13 @@ pub fn decode_question(stored: &[u8]) -> Result<StoredQuestion, CodecError> {
     let batch = BatchId::parse(&wire.batch_id).ok_or_else(|| invalid("batch_id"))?;
     let continuation =
         wire.continuation_id.map(|id| ContinuationId::parse(&id).ok_or_else(|| invalid("continuation_id")));
-    let pending = serde_json::from_str(wire.pending.as_str()).map_err(|_| invalid("pending"))?;
     Ok(StoredQuestion {
         run: batch.run.clone(),
         batch,
         continuation: continuation.transpose()?,
-        session: wire.session.map(Into::into),
-        requester: wire.requester.map(Into::into),
-        pending,
+        session: wire.session.map(|text| text.0),
+        requester: wire.requester.map(|text| text.0),
+        pending: wire.pending,
     })
 }
 
@@ -149,16 +140,37 @@ pub struct QuestionNote {
     pub at: Timestamp,
 }
 
+/// A person's answer to a question, as people and programs are shown it.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AnswerNote {
+    /// `allow`, `deny`, `answer` or `happened`.
+    pub decision: String,
+    /// Whether the person changed the arguments.
+    pub edited: bool,
+    /// The person, if they have a name.
+    pub actor: Option<String>,
+    /// The person's reason.
+    pub reason: Option<String>,
+    /// When they answered.
+    pub at: Moment,
+}
+
 impl QuestionNote {
-    /// Its stable JSON form.
+    /// Its public form.
+    pub fn view(&self) -> AnswerNote {
+        AnswerNote {
+            decision: self.decision.to_string(),
+            edited: self.edited,
+            actor: self.actor.as_ref().map(ToString::to_string),
+            reason: self.reason.as_ref().map(ToString::to_string),
+            at: Moment(self.at),
+        }
+    }
+
+    /// [`QuestionNote::view`] as a value.
     pub fn to_json(&self) -> Value {
-        serde_json::json!({
-            "decision": &*self.decision,
-            "edited": self.edited,
-            "actor": self.actor.as_deref(),
-            "reason": self.reason.as_deref(),
-            "at": to_value(&Moment(self.at)),
-        })
+        to_value(&self.view())
     }
 }
 
@@ -183,17 +195,21 @@ impl Versioned for NoteWire {
     }
 }
 
-/// The stored form of what ended a question. Never arguments or results.
-pub fn encode_question_note(answered: &CallAnswered, at: Timestamp) -> Vec<u8> {
-    let decision = match &answered.answer {
+/// The word for an answer in events, notes and requests.
+pub(crate) fn answer_word(answer: &Answer) -> &'static str {
+    match answer {
         Answer::Approve | Answer::ApproveEdited(_) => "allow",
         Answer::Refuse { .. } => "deny",
         Answer::Supply(_) => "answer",
         Answer::Happened(_) => "happened",
-    };
+    }
+}
+
+/// The stored form of what ended a question. Never arguments or results.
+pub fn encode_question_note(answered: &CallAnswered, at: Timestamp) -> Vec<u8> {
     let wire = NoteWire {
         v: NOTE_VERSION,
-        decision: decision.to_owned(),
+        decision: answer_word(&answered.answer).to_owned(),
         edited: matches!(answered.answer, Answer::ApproveEdited(_)),
         actor: answered.actor.id.as_ref().map(ToString::to_string),
         reason: answered.why().map(ToString::to_string),

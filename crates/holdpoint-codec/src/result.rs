@@ -14,27 +14,33 @@ const VERSION: u32 = 1;
 
 const READ: Read = Read { document: Document::Result, version_field: "schema_version", version: VERSION };
 
-/// A result as a document of its own.
-#[derive(Serialize, Deserialize)]
+/// The result of a call, as a document of its own.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-struct ResultDocument {
-    blocks: Vec<BlockWire>,
-    error: bool,
+pub struct ResultView {
+    /// The content.
+    pub blocks: Vec<BlockWire>,
+    /// Whether it is an error.
+    pub error: bool,
+    /// Whether the tool halted the run.
     #[serde(default, skip_serializing_if = "is_default")]
-    halt: bool,
+    pub halt: bool,
+    /// What the tool said beside the content.
     #[serde(default)]
-    metadata: Members,
-    schema_version: u32,
+    pub metadata: Members,
+    /// The version of the document.
+    pub schema_version: u32,
 }
 
-impl Versioned for ResultDocument {
+impl Versioned for ResultView {
     fn version(&self) -> u32 {
         self.schema_version
     }
 }
 
-impl ResultDocument {
-    fn of(result: &ToolResult) -> Self {
+impl ResultView {
+    pub(crate) fn of(result: &ToolResult) -> Self {
         Self {
             blocks: all_of(&result.blocks),
             error: result.kind == ResultKind::Error,
@@ -53,7 +59,7 @@ impl ResultDocument {
 /// The versioned JSON text of a result.
 pub fn result_to_text(result: &ToolResult) -> String {
     // Writing to memory does not fail, and nothing in a result refuses to be written.
-    serde_json::to_string(&ResultDocument::of(result)).unwrap_or_default()
+    serde_json::to_string(&ResultView::of(result)).unwrap_or_default()
 }
 
 /// Reads the versioned JSON text of a result.
@@ -61,18 +67,13 @@ pub fn result_to_text(result: &ToolResult) -> String {
 /// # Errors
 /// When it has another version, or is not a result; the error names the field.
 pub fn result_from_text(text: &str) -> Result<ToolResult, CodecError> {
-    let document: ResultDocument = read_json(text, READ)?;
+    let document: ResultView = read_json(text, READ)?;
     document.core().map_err(|fault| CodecError::invalid(Document::Result, fault.0))
 }
 
 /// The versioned JSON of a result, as a value. An integer of more than 64 bits is only near to what it was.
 pub fn result_to_json(result: &ToolResult) -> Value {
-    to_value(&ResultDocument::of(result))
-}
-
-/// The versioned JSON of a result, exactly.
-pub(crate) fn result_shown(result: &ToolResult) -> Shown {
-    Shown::of(&ResultDocument::of(result))
+    to_value(&ResultView::of(result))
 }
 
 /// Reads the versioned JSON of a result.

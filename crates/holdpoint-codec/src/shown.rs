@@ -81,16 +81,6 @@ impl Shown {
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
-
-    pub(crate) fn extend(&mut self, more: Shown) {
-        for (name, raw) in more.members {
-            self.set(&name, &raw);
-        }
-    }
-
-    pub(crate) fn retain(&mut self, keep: impl Fn(&str, &RawValue) -> bool) {
-        self.members.retain(|(name, raw)| keep(name, raw));
-    }
 }
 
 /// As JSON in one line.

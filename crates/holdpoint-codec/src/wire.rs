@@ -14,17 +14,26 @@ mod names;
 mod pending;
 mod result;
 mod scalar;
+#[cfg(feature = "openapi")]
+mod schema;
 mod snapshot;
 
 pub(crate) use call::{CallStateWire, OpeningWire, RecordWire, UsageWire};
-pub(crate) use decision::{ActorWire, AnswerWire, DecisionWire, TermsWire};
+pub use decision::{ActorWire, DecisionWire, Verdict};
+pub(crate) use decision::{AnswerWire, TermsWire};
 pub(crate) use doubt::{DoubtWire, GivenWire};
 pub(crate) use grant::{GrantWire, ToolWire};
-pub(crate) use message::MessageWire;
-pub(crate) use names::{Awaited, Name};
-pub(crate) use pending::{PendingWire, ShownAnswer, nullable};
-pub(crate) use result::{BlockWire, ResultWire, SettlementWire, kind_core};
-pub(crate) use scalar::{DigestText, Json, Members, Moment, Text};
+pub use message::{MessageCallWire, MessageWire, ProviderStateWire};
+pub(crate) use names::Awaited;
+pub use names::{
+    CodeName, DoubtCauseName, FailureName, Name, OutcomeName, PauseReasonName, QuestionKindName, RoleName, SaidName,
+    SourceName, StageName, VerdictName,
+};
+pub(crate) use pending::nullable;
+pub use pending::{PendingWire, ShownAnswer, ShownAsk, ShownDoubt, ShownEvidence};
+pub use result::{BlobWire, BlockWire};
+pub(crate) use result::{ResultWire, SettlementWire, kind_core};
+pub use scalar::{DigestText, Json, Members, Moment, Text};
 pub(crate) use snapshot::{Shown, SnapshotWire, StateWire};
 
 /// The path of a field that does not fit.

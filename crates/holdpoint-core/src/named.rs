@@ -2,6 +2,9 @@
 
 /// Something that is written as one word: in JSON, in files and on the command line.
 pub trait Named: Sized {
+    /// Every name, in order. Empty when any word may be one.
+    const NAMES: &'static [&'static str] = &[];
+
     /// Its stable name.
     fn name(&self) -> &str;
 
@@ -39,6 +42,8 @@ macro_rules! named {
         }
 
         impl $crate::Named for $enum {
+            const NAMES: &'static [&'static str] = &[$($name),*];
+
             fn name(&self) -> &str {
                 self.as_str()
             }

@@ -1,13 +1,14 @@
 //! The fields of an audit document. What is absent does not belong to the entry.
 
-use holdpoint_core::{
-    Attempt, CallId, CallIndex, Code, DoubtCause, GrantId, IdempotencyKey, Outcome, Source, Stage, ToolName, Turn,
-};
+use holdpoint_core::{Attempt, CallId, CallIndex, GrantId, IdempotencyKey, ToolName, Turn};
 use serde::{Deserialize, Serialize};
 
-use super::{Audit, AuditedCall, Entry, Said, Shadowed, VERSION};
+use super::{Audit, AuditedCall, Entry, Shadowed, VERSION};
 use crate::read::Versioned;
-use crate::wire::{ActorWire, DigestText, Fault, Moment, Name, Text, Wire, all_core, all_of};
+use crate::wire::{
+    ActorWire, CodeName, DigestText, DoubtCauseName, Fault, Moment, Name, OutcomeName, SaidName, SourceName, StageName,
+    Text, Wire, all_core, all_of,
+};
 
 /// An audit document.
 #[derive(Serialize, Deserialize)]
@@ -15,77 +16,109 @@ use crate::wire::{ActorWire, DigestText, Fault, Moment, Name, Text, Wire, all_co
 pub(super) struct AuditWire {
     v: u32,
     at: Moment,
-    entries: Vec<EntryWire>,
+    entries: Vec<EntryView>,
 }
 
-/// One entry.
-#[derive(Serialize, Deserialize)]
+/// One thing that was decided or done. Fields that do not belong to it are absent.
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = AuditEntryView))]
 #[serde(deny_unknown_fields)]
-pub(super) struct EntryWire {
-    event: Text,
+pub struct EntryView {
+    /// The name of the event.
+    pub event: Text,
+    /// The turn of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    turn: Option<u32>,
+    pub turn: Option<u32>,
+    /// The position of the call in the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    index: Option<u32>,
+    pub index: Option<u32>,
+    /// The id of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    call_id: Option<Text>,
+    pub call_id: Option<Text>,
+    /// The registered tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tool: Option<Text>,
+    pub tool: Option<Text>,
+    /// When the policy was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    stage: Option<Name<Stage>>,
+    pub stage: Option<StageName>,
+    /// What a policy or a person decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    decision: Option<Name<Said>>,
+    pub decision: Option<SaidName>,
+    /// What the policy said when a person answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    policy: Option<Name<Said>>,
+    pub policy: Option<SaidName>,
+    /// The rule that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rule: Option<Text>,
+    pub rule: Option<Text>,
+    /// The version of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    policy_version: Option<Text>,
+    pub policy_version: Option<Text>,
+    /// What a policy that is only being tried would have decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    shadow: Option<ShadowWire>,
+    pub shadow: Option<ShadowWire>,
+    /// The grant that was given, used or revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    grant_id: Option<Text>,
+    pub grant_id: Option<Text>,
+    /// The reason that the rule or the person gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    reason: Option<Text>,
+    pub reason: Option<Text>,
+    /// The person or program that did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    actor: Option<ActorWire>,
+    pub actor: Option<ActorWire>,
+    /// The worker that had the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    worker: Option<Text>,
+    pub worker: Option<Text>,
+    /// When the worker leased the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    since: Option<Moment>,
+    pub since: Option<Moment>,
+    /// The attempt of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    attempt: Option<u32>,
+    pub attempt: Option<u32>,
+    /// The digest of the question that was answered; of a grant, that of the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    digest: Option<DigestText>,
+    pub digest: Option<DigestText>,
+    /// The digest of the arguments after an edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    edited_digest: Option<DigestText>,
+    pub edited_digest: Option<DigestText>,
+    /// The digest of the arguments that were answered about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    arguments_digest: Option<DigestText>,
+    pub arguments_digest: Option<DigestText>,
+    /// Equal over all attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    idempotency_key: Option<Text>,
+    pub idempotency_key: Option<Text>,
+    /// How the call ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    outcome: Option<Name<Outcome>>,
+    pub outcome: Option<OutcomeName>,
+    /// Why it did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    code: Option<Name<Code>>,
+    pub code: Option<CodeName>,
+    /// Where its result came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    source: Option<Name<Source>>,
+    pub source: Option<SourceName>,
+    /// How its outcome came to be unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    cause: Option<Name<DoubtCause>>,
+    pub cause: Option<DoubtCauseName>,
+    /// Why the run stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    stop: Option<Text>,
+    pub stop: Option<Text>,
+    /// The agent of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    agent: Option<Text>,
+    pub agent: Option<Text>,
 }
 
 /// What a policy would have decided that is not enforced.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, Clone, PartialEq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = AuditShadowView))]
 #[serde(deny_unknown_fields)]
-struct ShadowWire {
-    decision: Name<Said>,
+pub struct ShadowWire {
+    /// What it would have decided.
+    pub decision: SaidName,
+    /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    policy_version: Option<Text>,
+    pub policy_version: Option<Text>,
+    /// The rule that would have decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rule: Option<Text>,
+    pub rule: Option<Text>,
 }
 
 impl Wire for ShadowWire {
@@ -124,7 +157,7 @@ impl AuditWire {
     }
 }
 
-impl Wire for EntryWire {
+impl Wire for EntryView {
     type Core = Entry;
 
     fn of(entry: &Entry) -> Self {

@@ -64,7 +64,7 @@ fn unknown_fields(text: &str) -> Attributes {
 fn restore(mut wire: ContinuationWire) -> Result<Loaded, Fault> {
     let ids = Ids::of(&wire)?;
     for pending in &wire.pending {
-        if let Some(result) = &pending.result {
+        if let Some(Some(result)) = &pending.result {
             wire.state.put_back_result(pending.index as usize, result);
         }
     }

@@ -10,18 +10,30 @@ use serde::{Deserialize, Serialize};
 
 use super::names::Named;
 use super::{
-    DigestText, DoubtWire, Fault, Json, Name, ResultWire, Text, Wire, all_core, all_of, is_default, is_one, one,
+    DigestText, DoubtWire, Fault, Json, Name, ResultWire, Text, VerdictName, Wire, all_core, all_of, is_default,
+    is_one, one,
 };
 
-/// Who did something.
+/// A person or a program that did something.
 #[derive(Serialize, Deserialize, Clone, Default, PartialEq)]
-pub(crate) struct ActorWire {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ActorView))]
+pub struct ActorWire {
+    /// Its name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<Text>,
+    pub id: Option<Text>,
+    /// The roles that it may answer in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    roles: Vec<Text>,
+    pub roles: Vec<Text>,
+    /// Its tenant, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tenant: Option<Text>,
+    pub tenant: Option<Text>,
+}
+
+impl ActorWire {
+    /// Nothing for an actor without a name, a role or a tenant.
+    pub(crate) fn known(actor: &Actor) -> Option<Self> {
+        (*actor != Actor::default()).then(|| Self::of(actor))
+    }
 }
 
 impl Wire for ActorWire {
@@ -78,34 +90,49 @@ impl Wire for TermsWire {
     }
 }
 
-/// A policy's verdict.
+/// A policy's decision about a call.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
-pub(crate) struct DecisionWire {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DecisionView))]
+pub struct DecisionWire {
+    /// With `confirm`: the roles of which one is needed to answer. None: any person may.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    approvers: Vec<Text>,
-    decide: Name<Verdict>,
+    pub approvers: Vec<Text>,
+    /// `allow`, `deny` or `confirm`.
+    pub decide: VerdictName,
+    /// With `confirm`: how long the question may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    expires_in_ms: Option<u64>,
+    pub expires_in_ms: Option<u64>,
+    /// With `confirm`: whether the caller that started the run may not answer.
     #[serde(default, skip_serializing_if = "is_default")]
-    four_eyes: bool,
+    pub four_eyes: bool,
+    /// The version of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    policy: Option<Text>,
+    pub policy: Option<Text>,
+    /// With `confirm`: how many different people must approve.
     #[serde(default = "one", skip_serializing_if = "is_one")]
-    quorum: u32,
+    pub quorum: u32,
+    /// The reason that the rule gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    reason: Option<Text>,
+    pub reason: Option<Text>,
+    /// The rule that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rule: Option<Text>,
+    pub rule: Option<Text>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Verdict {
+/// What a policy decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The call may run.
     Allow,
+    /// The call may not run.
     Deny,
+    /// A person must answer first.
     Confirm,
 }
 
 impl Named for Verdict {
+    const NAMES: &'static [&'static str] = &["allow", "deny", "confirm"];
+
     fn name(&self) -> &str {
         match self {
             Verdict::Allow => "allow",

@@ -9,33 +9,47 @@ use holdpoint_core::{
 use serde::{Deserialize, Serialize};
 
 use super::result::{content_core, content_of};
-use super::{BlockWire, DigestText, Fault, Json, Members, Name, ResultWire, Text, Wire, all_core, all_of, is_default};
+use super::{
+    BlockWire, DigestText, Fault, Json, Members, Name, ResultWire, RoleName, Text, Wire, all_core, all_of, is_default,
+};
 use crate::arguments::digest_of;
 
 /// One message of the conversation.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
-pub(crate) struct MessageWire {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = MessageView))]
+pub struct MessageWire {
+    /// Of a tool's message: the call that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    call_id: Option<Text>,
+    pub call_id: Option<Text>,
+    /// Of an assistant's message: the calls that it asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    calls: Vec<MessageCallWire>,
+    pub calls: Vec<MessageCallWire>,
+    /// The content, unless it is one text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    content: Option<Vec<BlockWire>>,
+    pub content: Option<Vec<BlockWire>>,
+    /// Of a tool's message: whether the result is an error.
     #[serde(default, skip_serializing_if = "is_default")]
-    error: bool,
+    pub error: bool,
+    /// Of a tool's message: whether the tool halted the run.
     #[serde(default, skip_serializing_if = "is_default")]
-    halt: bool,
+    pub halt: bool,
+    /// Of a tool's message: what the tool said beside the content.
     #[serde(default, skip_serializing_if = "Members::is_empty")]
-    metadata: Members,
+    pub metadata: Members,
+    /// The provider's own id of the call, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    provider_id: Option<Text>,
+    pub provider_id: Option<Text>,
+    /// State that the provider wants back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    provider_state: Option<ProviderStateWire>,
-    role: Name<Role>,
+    pub provider_state: Option<ProviderStateWire>,
+    /// The sender.
+    pub role: RoleName,
+    /// The content, if it is one text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    text: Option<Text>,
+    pub text: Option<Text>,
+    /// The model's reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    thinking: Option<Text>,
+    pub thinking: Option<Text>,
 }
 
 impl MessageWire {
@@ -104,12 +118,16 @@ impl Wire for MessageWire {
     }
 }
 
-/// What a provider wants back.
+/// State that a provider wants back with the conversation.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
-struct ProviderStateWire {
-    data: Json,
-    provider: Text,
-    version: u32,
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ProviderStateView))]
+pub struct ProviderStateWire {
+    /// The provider's own.
+    pub data: Json,
+    /// The provider.
+    pub provider: Text,
+    /// The version of `data`.
+    pub version: u32,
 }
 
 impl Wire for ProviderStateWire {
@@ -126,22 +144,30 @@ impl Wire for ProviderStateWire {
 
 /// A call as a message holds it.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
-pub(crate) struct MessageCallWire {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = MessageCallView))]
+pub struct MessageCallWire {
+    /// The canonical arguments, if they could be understood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    arguments: Option<Json>,
+    pub arguments: Option<Json>,
+    /// Covers the tool's name and the arguments; absent when it follows from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    digest: Option<DigestText>,
+    pub digest: Option<DigestText>,
+    /// The size of arguments that were too large to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    dropped_bytes: Option<u64>,
-    id: Text,
-    name: Text,
+    pub dropped_bytes: Option<u64>,
+    /// The id of the call.
+    pub id: Text,
+    /// The name that the model asked for.
+    pub name: Text,
+    /// The provider's own id of the call, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    provider_id: Option<Text>,
+    pub provider_id: Option<Text>,
     /// The registered name that the digest covers, if it is not the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tool: Option<Text>,
+    pub tool: Option<Text>,
+    /// Arguments that could not be understood, as the model wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    unusable: Option<Text>,
+    pub unusable: Option<Text>,
 }
 
 impl Wire for MessageCallWire {

@@ -4,20 +4,45 @@ use std::fmt;
 use std::marker::PhantomData;
 
 pub(crate) use holdpoint_core::Named;
-use holdpoint_core::PauseReason;
+use holdpoint_core::{Code, DoubtCause, Failure, Outcome, PauseReason, QuestionKind, Role, Source, Stage};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::Verdict;
 use crate::audit::Said;
 
 /// Written and read by its stable name; an unknown name is an error.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Name<T>(pub(crate) T);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Name<T>(pub T);
 
 impl<T: Named> Serialize for Name<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.name())
     }
+}
+
+/// Aliases, because an OpenAPI document names a schema by one word.
+macro_rules! aliases {
+    ($($alias:ident = $named:ty,)*) => {
+        $(
+            /// Written by its stable name.
+            pub type $alias = Name<$named>;
+        )*
+    };
+}
+
+aliases! {
+    CodeName = Code,
+    DoubtCauseName = DoubtCause,
+    FailureName = Failure,
+    OutcomeName = Outcome,
+    PauseReasonName = PauseReason,
+    QuestionKindName = QuestionKind,
+    RoleName = Role,
+    SaidName = Said,
+    SourceName = Source,
+    StageName = Stage,
+    VerdictName = Verdict,
 }
 
 struct NameVisitor<T>(PhantomData<T>);
@@ -41,6 +66,8 @@ impl<'de, T: Named> Deserialize<'de> for Name<T> {
 }
 
 impl Named for Said {
+    const NAMES: &'static [&'static str] = &["allow", "allow_edited", "deny", "confirm", "answer", "happened"];
+
     fn name(&self) -> &str {
         self.as_str()
     }

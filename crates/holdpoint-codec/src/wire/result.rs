@@ -12,24 +12,33 @@ use super::{Fault, Json, Members, Name, Text, Wire, all_core, all_of, is_default
 
 /// One piece of content.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = BlockView))]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum BlockWire {
+pub enum BlockWire {
+    /// A text.
     Text(Text),
+    /// A JSON value.
     Json(Json),
+    /// An image.
     Image(BlobWire),
+    /// A file.
     File(BlobWire),
 }
 
 /// Bytes with their media type.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
-pub(crate) struct BlobWire {
-    data: Bytes,
-    media_type: Text,
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = BlobView))]
+pub struct BlobWire {
+    /// The bytes as base64.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, content_encoding = "base64"))]
+    pub(crate) data: Bytes,
+    /// Such as `image/png`.
+    pub media_type: Text,
 }
 
 /// Bytes as base64.
 #[derive(Clone, PartialEq)]
-struct Bytes(Arc<[u8]>);
+pub(crate) struct Bytes(Arc<[u8]>);
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -14,9 +14,9 @@ use serde_json::value::RawValue;
 use crate::canonical::{canonical_json, key_order};
 use crate::hex;
 
-/// A text that is shared with the core. Read with one copy, whether it has escapes or not.
+/// A shared text. Read with one copy, whether it has escapes or not.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Text(pub(crate) Arc<str>);
+pub struct Text(pub(crate) Arc<str>);
 
 impl Text {
     pub(crate) fn new(text: &str) -> Self {
@@ -27,7 +27,8 @@ impl Text {
         Self(Arc::clone(text))
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// The text.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -58,17 +59,24 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// A JSON value that the core carries as text. Always canonical once read.
+/// A JSON value in its exact text, which is canonical. `Debug` shows its size only.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Json(pub(crate) JsonText);
+pub struct Json(pub(crate) JsonText);
 
 impl Json {
     pub(crate) fn new(text: impl Into<Arc<str>>) -> Self {
         Self(JsonText::new(text))
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// Its text. Holds arguments or results: data, not for logs.
+    pub fn as_str(&self) -> &str {
         self.0.expose()
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Json({} bytes)", self.as_str().len())
     }
 }
 
@@ -92,10 +100,16 @@ impl<'de> Deserialize<'de> for Json {
 
 /// Values by name, written in canonical order.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Members(pub(crate) Attributes);
+pub struct Members(pub(crate) Attributes);
 
 impl Members {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// The value of this name, as JSON text.
+    pub fn raw(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(JsonText::expose)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -139,8 +153,8 @@ impl<'de> Deserialize<'de> for Members {
 }
 
 /// A moment for people: RFC 3339. One that no calendar has stays a number.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moment(pub(crate) Timestamp);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment(pub Timestamp);
 
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -181,8 +195,8 @@ impl<'de> Deserialize<'de> for Moment {
 }
 
 /// A digest as 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DigestText(pub(crate) Digest);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DigestText(pub Digest);
 
 impl Serialize for DigestText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

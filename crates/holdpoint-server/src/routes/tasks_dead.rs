@@ -30,22 +30,22 @@ pub(super) async fn list(ask: &Ask, tool: Option<ToolName>, query: &PageQuery) -
 }
 
 fn view(row: &QuestionRow) -> TaskView {
-    let pending = decode_question(&row.body).map(|stored| stored.pending).unwrap_or_default();
-    let doubt = pending.value("doubt");
-    let attempts = doubt["attempt"].as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
+    let stored = decode_question(&row.body).ok();
+    let doubt = stored.as_ref().and_then(|stored| stored.pending.doubt.as_ref());
+    let attempts = doubt.map_or(0, |doubt| doubt.attempt);
     TaskView {
         id: row.key.to_string(),
         run_id: row.key.run.as_str().to_owned(),
         agent: (!row.agent.is_empty()).then(|| row.agent.to_string()),
         tool: row.tool.as_str().to_owned(),
         state: TaskStateName::Dead,
-        worker: doubt["worker"].as_str().map(str::to_owned),
+        worker: doubt.and_then(|doubt| doubt.worker.as_ref()).map(|worker| worker.as_str().to_owned()),
         attempts,
         attempts_max: attempts,
         leased_until: None,
         available_at: None,
         deadline: row.deadline.map(moment),
         created_at: moment(row.asked_at),
-        digest: pending.text("digest"),
+        digest: stored.as_ref().map(|stored| stored.digest().to_string()),
     }
 }
