@@ -1,24 +1,51 @@
 //! The entries of a log as the store keeps them: one small versioned record each.
 
-use holdpoint_core::LogEntry;
+use holdpoint_core::{Event, LogEntry, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_with::ser::SerializeAsWrap;
 
-use crate::read::{Read, read_json};
+use crate::read::{Read, Versioned, read_json};
 use crate::{CodecError, Document};
 
-mod record;
-mod restored;
-mod written;
+mod stored;
 
-use record::Record;
+use stored::EventDef;
 
 /// The version of stored events.
 pub(crate) const VERSION: u32 = 1;
 
+/// A record as it is written. The name `e` is short because every record has it.
+#[derive(Serialize)]
+struct Written<'a> {
+    v: u32,
+    /// Microseconds since 1970.
+    at: i64,
+    #[serde(rename = "e")]
+    event: SerializeAsWrap<'a, Event, EventDef>,
+}
+
+/// A record as it is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    v: u32,
+    at: i64,
+    #[serde(with = "EventDef", rename = "e")]
+    event: Event,
+}
+
+impl Versioned for Record {
+    fn version(&self) -> u32 {
+        self.v
+    }
+}
+
 /// The stored form of an entry.
 pub fn encode_event(entry: &LogEntry) -> Vec<u8> {
     let mut out = Vec::with_capacity(160);
+    let record = Written { v: VERSION, at: entry.at.0, event: SerializeAsWrap::new(&entry.event) };
     // Writing to memory does not fail, and nothing in a record refuses to be written.
-    let _ = serde_json::to_writer(&mut out, &Record::of(entry));
+    let _ = serde_json::to_writer(&mut out, &record);
     out
 }
 
@@ -30,5 +57,5 @@ pub fn decode_event(stored: &[u8]) -> Result<LogEntry, CodecError> {
     let read = Read { document: Document::Event, version_field: "v", version: VERSION };
     let text = std::str::from_utf8(stored).map_err(|_| CodecError::invalid(Document::Event, "event"))?;
     let record: Record = read_json(text, read)?;
-    record.core().map_err(|fault| CodecError::invalid(Document::Event, fault.0))
+    Ok(LogEntry { at: Timestamp(record.at), event: record.event })
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::wire::Fault;
 use crate::{CodecError, Document};
 
 /// What is read.
@@ -55,11 +56,11 @@ fn faulty_field<T: DeserializeOwned>(text: &str) -> String {
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut deserializer) else { return String::new() };
     let path = error.path().to_string();
     let path = if path == "." { "" } else { &path };
-    // A field that is missing has no path; its name is the only word of the message that is ours to show.
+    // A field that is missing or that was judged later has no path; no other word of the message is ours to show.
     let message = error.inner().to_string();
     let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-    match (path, missing) {
-        (path, None) => path.to_owned(),
+    match (path, missing.or_else(|| Fault::path_in(&message))) {
+        (path, None | Some("")) => path.to_owned(),
         ("", Some(field)) => field.to_owned(),
         (path, Some(field)) => format!("{path}.{field}"),
     }

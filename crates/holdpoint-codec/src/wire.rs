@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+mod adapt;
 mod call;
+mod completed;
 mod decision;
 mod doubt;
 mod grant;
@@ -18,7 +20,9 @@ mod scalar;
 mod schema;
 mod snapshot;
 
+pub(crate) use adapt::{Plain, Via, Word, remote};
 pub(crate) use call::{CallStateWire, OpeningWire, RecordWire, UsageWire};
+pub(crate) use completed::MessageCompletedWire;
 pub use decision::{ActorWire, DecisionWire, Verdict};
 pub(crate) use decision::{AnswerWire, TermsWire};
 pub(crate) use doubt::{DoubtWire, GivenWire};
@@ -36,6 +40,8 @@ pub(crate) use result::{ResultWire, SettlementWire, kind_core};
 pub use scalar::{DigestText, Json, Members, Moment, Text};
 pub(crate) use snapshot::{Shown, SnapshotWire, StateWire};
 
+const MISFIT: &str = "does not fit at `";
+
 /// The path of a field that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault(pub(crate) String);
@@ -43,6 +49,16 @@ pub(crate) struct Fault(pub(crate) String);
 impl Fault {
     pub(crate) fn at(field: impl Into<String>) -> Self {
         Self(field.into())
+    }
+
+    /// The text in which the path goes through serde's errors; [`Fault::path_in`] finds it again.
+    pub(crate) fn message(&self) -> String {
+        format!("{MISFIT}{}`", self.0)
+    }
+
+    /// The path in the message of one of serde's errors.
+    pub(crate) fn path_in(message: &str) -> Option<&str> {
+        message.strip_prefix(MISFIT)?.split('`').next()
     }
 
     /// The same field, seen from one level further out.

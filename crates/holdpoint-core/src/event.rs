@@ -315,13 +315,14 @@ named! {
     }
 }
 
-/// Whether a turn that ended is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Completeness {
-    /// Every call is settled.
-    Complete,
-    /// It goes on after a resume or a retry.
-    Interrupted,
+named! {
+    /// Whether a turn that ended is over.
+    pub enum Completeness {
+        /// Every call is settled.
+        Complete = "complete",
+        /// It goes on after a resume or a retry.
+        Interrupted = "interrupted",
+    }
 }
 
 impl Event {

@@ -35,11 +35,11 @@ fn every_event_reads_back_as_it_was_written() {
 
 #[test]
 fn events_without_the_fields_that_came_later_read_as_before() {
-    let deferred = decode_event(br#"{"v":1,"event":"call_deferred","at":1,"call":0,"attempt":1}"#).unwrap();
+    let deferred = decode_event(br#"{"v":1,"at":1,"e":{"call_deferred":{"call":0,"attempt":1}}}"#).unwrap();
     assert!(matches!(deferred.event, Event::CallDeferred { deadline: None, .. }));
-    let doubted = decode_event(br#"{"v":1,"event":"call_doubted","at":1,"call":0}"#).unwrap();
+    let doubted = decode_event(br#"{"v":1,"at":1,"e":{"call_doubted":{"call":0}}}"#).unwrap();
     assert!(matches!(doubted.event, Event::CallDoubted { cause: DoubtCause::Crashed, .. }));
-    let decided = decode_event(br#"{"v":1,"event":"call_decided","call":0,"decision":{"decide":"confirm"},"at":1}"#);
+    let decided = decode_event(br#"{"v":1,"at":1,"e":{"call_decided":{"call":0,"decision":{"decide":"confirm"}}}}"#);
     let Event::CallDecided { decision: Decision::Confirm(ground, terms), shadow: None, .. } = decided.unwrap().event
     else {
         panic!("it is a question, and no other policy was tried")
