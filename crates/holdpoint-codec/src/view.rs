@@ -4,6 +4,7 @@
 //! JSON results, schemas, context values) stay raw JSON. With the feature `openapi` each type describes itself.
 
 mod event;
+mod happened;
 mod render;
 
 pub use crate::audit::{EntryView as AuditEntryView, ShadowView as AuditShadowView};
@@ -18,10 +19,11 @@ pub use crate::wire::{
     ShownAsk as AskView, ShownDoubt as DoubtView, ShownEvidence as EvidenceView, SourceName, StageName, Text, Verdict,
     VerdictName,
 };
-pub use event::{
+pub use event::{EventKind, EventView};
+pub use happened::{
     CallAnsweredView, CallDecidedView, CallDeferredView, CallDoubtedView, CallRef, CancelledView, ContextChangedView,
-    DoneView, EpochStartedView, EventKind, EventView, EvidenceGivenView, FailedView, GrantGivenView, GrantRevokedView,
-    GrantUsedView, HookFailedView, ImportedView, MessageCompletedView, PauseView, RequiredView, RunStartedView,
-    TaskTakenView, ToolEndedView, ToolStartedView, TurnEndedView, TurnRef, UsageTotalView,
+    DoneView, EpochStartedView, EvidenceGivenView, FailedView, GrantGivenView, GrantRevokedView, GrantUsedView,
+    HookFailedView, ImportedView, MessageCompletedView, PauseView, RequiredView, RunStartedView, TaskTakenView,
+    ToolEndedView, ToolStartedView, TurnEndedView, TurnRef, UsageTotalView,
 };
 pub use render::event_view;
