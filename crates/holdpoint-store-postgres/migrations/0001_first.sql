@@ -1,6 +1,5 @@
 -- The first version. Moments are microseconds since 1970. Every number that Rust keeps unsigned is a bigint. An agent without
--- a name is ''. A column `tenant` of a table other than the runs and tasks, and `audit_tenant`, hold '' for no tenant and
--- '=acme' for tenant `acme`.
+-- a name is ''. A column `tenant` holds '' for no tenant and '=acme' for tenant `acme`.
 
 -- The moving part of a run: one row, rewritten by each commit.
 create table holdpoint_runs (
@@ -11,21 +10,19 @@ create table holdpoint_runs (
     -- 0 running, 1 awaiting confirmation, 2 awaiting results, 3 finished, 4 failed, 5 cancelled.
     status          smallint not null,
     agent           text collate "C" not null,
-    tenant          text collate "C",
+    tenant          text collate "C" not null,
     pause           bigint,
     deadline        bigint,
     owner           text,
     -- The end of the owner's lease. Without an owner: the moment of the last commit.
-    free_at         bigint not null,
+    lease_until     bigint not null,
     -- The length of that lease, 0 without an owner. A lease that ends later than this from now was written before the
     -- clock was set back.
-    lease_us        bigint not null,
+    lease_ms        bigint not null,
     created_at      bigint not null,
     updated_at      bigint not null,
     -- Which commit was the last, so that a commit whose acknowledgement was lost is recognised.
     last_commit     bigint not null,
-    -- The tenant of the first transition: the run stays in that tenant's audit log.
-    audit_tenant    text collate "C" not null,
     -- The revision of the last audit row, the number of audit rows, and the link of the last one.
     audit_revision  bigint not null,
     audit_rows      bigint not null,
@@ -35,21 +32,22 @@ create table holdpoint_runs (
     seal_no         bigint not null default 0,
     -- The session that the run was created in.
     session         text collate "C",
-    -- Tenant and session in one text, while a run that must be alone in its session is not over.
-    session_slot    text collate "C"
+    -- True while a run that must be alone in its session is not over.
+    alone           boolean not null
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 
-create index holdpoint_runs_claimable on holdpoint_runs (agent, free_at, run_no) where status = 0;
+create index holdpoint_runs_claimable on holdpoint_runs (agent, lease_until, run_no) where status = 0;
 create index holdpoint_runs_due on holdpoint_runs (agent, deadline, run_no) where deadline is not null;
 create index holdpoint_runs_open on holdpoint_runs (status, run_no) where status < 3;
 create index holdpoint_runs_over on holdpoint_runs (updated_at, run_no) where status >= 3;
-create index holdpoint_runs_audited on holdpoint_runs (audit_tenant, run_id);
-create index holdpoint_runs_to_seal on holdpoint_runs (audit_tenant, run_no) where audit_revision > sealed_revision;
-create index holdpoint_runs_by_session on holdpoint_runs (session, audit_tenant, run_no) where session is not null;
-create index holdpoint_runs_with_session on holdpoint_runs (audit_tenant, run_no) where session is not null;
-create unique index holdpoint_runs_alone on holdpoint_runs (session_slot) where session_slot is not null;
+create index holdpoint_runs_audited on holdpoint_runs (tenant, run_id);
+create index holdpoint_runs_to_seal on holdpoint_runs (tenant, run_no) where audit_revision > sealed_revision;
+create index holdpoint_runs_by_session on holdpoint_runs (session, tenant, run_no) where session is not null;
+create index holdpoint_runs_with_session on holdpoint_runs (tenant, run_no) where session is not null;
+create unique index holdpoint_runs_alone on holdpoint_runs (session, tenant) where alone;
 
--- One row per transition, never changed. `body` holds its records, packed; `audit` its entry in the audit log.
+-- One row per transition, never changed. `last_seq` is the revision of the run afterwards. `body` holds its records in one
+-- value, `audit` its entry in the audit log.
 create table holdpoint_log (
     run_no   bigint not null,
     last_seq bigint not null,
@@ -69,9 +67,9 @@ create table holdpoint_tasks (
     task_no      bigint generated always as identity primary key,
     run_no       bigint not null,
     turn         bigint not null,
-    place        bigint not null,
+    call_index   bigint not null,
     agent        text collate "C" not null,
-    tenant       text collate "C",
+    tenant       text collate "C" not null,
     tool         text collate "C" not null,
     attempts     bigint not null,
     attempts_max bigint not null,
@@ -88,19 +86,19 @@ create table holdpoint_tasks (
     worker       text,
     since        bigint,
     -- The length of the lease when it was written.
-    lease_us     bigint,
+    lease_ms     bigint,
     -- Which request changed it last, so that a request whose acknowledgement was lost is recognised.
     last_request bigint not null,
     -- Orders results by their arrival.
     delivery     bigint,
     body         bytea not null,
     result       bytea,
-    unique (run_no, turn, place)
+    unique (run_no, turn, call_index)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
 create index holdpoint_tasks_waiting on holdpoint_tasks (agent, tool, ready_at, task_no) where state = 0;
 create index holdpoint_tasks_waiting_of_tenant on holdpoint_tasks (tenant, agent, tool, ready_at, task_no)
-    where state = 0 and tenant is not null;
+    where state = 0 and tenant > '';
 create index holdpoint_tasks_leased on holdpoint_tasks (agent, ready_at, task_no) where state = 1;
 create index holdpoint_tasks_delivered on holdpoint_tasks (agent, run_no) where state = 2;
 create index holdpoint_tasks_by_worker on holdpoint_tasks (worker) where state = 1;
@@ -147,10 +145,10 @@ create table holdpoint_grants (
 create index holdpoint_grants_open on holdpoint_grants (tenant, tool, grant_no) where revoked_at is null;
 
 -- One row per call that people were asked about.
-create table holdpoint_questions (
+create table holdpoint_approvals (
     run_no     bigint not null,
     turn       bigint not null,
-    place      bigint not null,
+    call_index bigint not null,
     agent      text collate "C" not null,
     tenant     text collate "C" not null,
     tool       text collate "C" not null,
@@ -169,17 +167,17 @@ create table holdpoint_questions (
     seq        bigint not null,
     body       bytea not null,
     note       bytea not null,
-    primary key (run_no, turn, place)
+    primary key (run_no, turn, call_index)
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 
 -- Numbers questions in the order of asking.
 create sequence holdpoint_asked;
 
-create index holdpoint_questions_pending on holdpoint_questions (due, asked_no) where status = 0;
-create index holdpoint_questions_pending_of_tenant on holdpoint_questions (tenant, due, asked_no) where status = 0;
-create index holdpoint_questions_ended_of_tenant on holdpoint_questions (tenant, status, seq, asked_no) where status > 0;
-create index holdpoint_questions_changed on holdpoint_questions (seq);
-create index holdpoint_questions_changed_of_tenant on holdpoint_questions (tenant, seq);
+create index holdpoint_approvals_pending on holdpoint_approvals (due, asked_no) where status = 0;
+create index holdpoint_approvals_pending_of_tenant on holdpoint_approvals (tenant, due, asked_no) where status = 0;
+create index holdpoint_approvals_ended_of_tenant on holdpoint_approvals (tenant, status, seq, asked_no) where status > 0;
+create index holdpoint_approvals_changed on holdpoint_approvals (seq);
+create index holdpoint_approvals_changed_of_tenant on holdpoint_approvals (tenant, seq);
 
 -- Responses to requests with an idempotency key. `response` is null while a server works on the request.
 create table holdpoint_responses (

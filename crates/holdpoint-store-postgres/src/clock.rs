@@ -3,9 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use holdpoint_core::Timestamp;
-use holdpoint_store::{Clock, SteadyClock, boot_us};
+use holdpoint_store::{Clock, SteadyClock, StoreError, boot_us};
+use sqlx::postgres::PgConnection;
+use tokio::time::sleep;
+
+use crate::fault::store_error;
+use crate::pool::Pool;
+
+/// How often the clock of the database is read at the beginning: the quickest answer is the best.
+const READINGS: usize = 3;
+/// How often it is read afterwards.
+const FOLLOW_EVERY: Duration = Duration::from_secs(30);
+const READ: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
 /// The given clock, or that of the database as far as it is known here.
 pub(crate) enum StoreClock {
@@ -14,8 +26,14 @@ pub(crate) enum StoreClock {
 }
 
 impl StoreClock {
-    pub(crate) fn new(clock: Option<Arc<dyn Clock>>) -> Self {
-        clock.map_or_else(|| Self::Database(DatabaseClock::new()), Self::Given)
+    pub(crate) async fn open(clock: Option<Arc<dyn Clock>>, first: &mut PgConnection) -> Result<Self, StoreError> {
+        if let Some(clock) = clock {
+            return Ok(Self::Given(clock));
+        }
+        let clock = DatabaseClock::new();
+        let read = clock.read(first).await;
+        read.map_err(|error| store_error("read the clock of the database", &error))?;
+        Ok(Self::Database(clock))
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -31,6 +49,16 @@ impl StoreClock {
             Self::Given(clock) => Some(clock.now().0),
             Self::Database(_) => None,
         }
+    }
+}
+
+/// Clocks drift apart; reads it now and then.
+pub(crate) async fn follow(pool: Arc<Pool>, clock: Arc<StoreClock>) {
+    let StoreClock::Database(clock) = &*clock else { return };
+    loop {
+        sleep(FOLLOW_EVERY).await;
+        // When it fails the clock goes on as it did.
+        let _ = pool.with(async |connection| clock.read(connection).await).await;
     }
 }
 
@@ -59,12 +87,29 @@ impl DatabaseClock {
     }
 
     /// How long this clock has been going.
-    pub(crate) fn elapsed_us(&self) -> i64 {
+    fn elapsed_us(&self) -> i64 {
         boot_us().saturating_sub(self.start_us)
     }
 
+    /// Reads the clock of the database, and keeps the answer that took the shortest time.
+    async fn read(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        let mut best: Option<(i64, i64, i64)> = None;
+        for _ in 0..READINGS {
+            let asked = self.elapsed_us();
+            let seen: i64 = sqlx::query_scalar(READ).fetch_one(&mut *connection).await?;
+            let answered = self.elapsed_us();
+            if best.is_none_or(|(from, to, _)| answered - asked < to - from) {
+                best = Some((asked, answered, seen));
+            }
+        }
+        if let Some((asked, answered, seen)) = best {
+            self.adjust(asked, answered, seen);
+        }
+        Ok(())
+    }
+
     /// The database showed `seen_us` at some moment between two of ours.
-    pub(crate) fn adjust(&self, asked_us: i64, answered_us: i64, seen_us: i64) {
+    fn adjust(&self, asked_us: i64, answered_us: i64, seen_us: i64) {
         let middle = asked_us + (answered_us - asked_us) / 2;
         self.offset_us.store(seen_us.saturating_sub(middle), Ordering::Relaxed);
     }

@@ -1,103 +1,79 @@
-//! What people said about calls that are yet to come.
+//! Answers that are remembered.
 
-use holdpoint_core::{Timestamp, ToolName};
-use holdpoint_store::{GRANTS_MATCHED_MAX, GrantFilter, GrantRow, List, Page, Revoked, Scope, StoreError, page_size};
-use sqlx::postgres::PgRow;
+use async_trait::async_trait;
+use holdpoint_core::ToolName;
+use holdpoint_store::rows::{signed, tenant_key};
+use holdpoint_store::{
+    GRANTS_MATCHED_MAX, GrantFilter, GrantRow, Grants, List, Page, Scope, StoreError, grant_columns, page_size,
+};
+use sqlx::{Postgres, QueryBuilder};
 
-use crate::clock::StoreClock;
+use crate::PostgresStore;
+use crate::columns::{Row, scope_key};
 use crate::commit::token;
-use crate::pool::Pool;
-use crate::row::{column, limit, moment, tenant, tenant_key, text};
-
-/// The columns of a grant, in the order in which [`grant`] reads them.
-macro_rules! grant_columns {
-    () => {
-        "grant_id, tenant, tool, until, created_at, revoked_by, revoked_at, body, grant_no"
-    };
-}
+use crate::sql::now;
 
 pub(crate) const MATCHING: &str = concat!(
     "select ",
     grant_columns!(),
-    " from holdpoint_grants where tenant = $1 and tool = $2 and revoked_at is null and (until is null \
-        or until > coalesce($3::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)) \
-    order by grant_no desc limit $4"
+    " from holdpoint_grants where tenant = $1 and tool = $2 and revoked_at is null and (until is null or until > ",
+    now!("$3"),
+    ") order by grant_no desc limit $4"
 );
-pub(crate) const LIST: &str = concat!(
-    "select ",
-    grant_columns!(),
-    " from holdpoint_grants where grant_no <= $1 and ($2::text is null or tenant = $2) \
-        and ($3::text is null or tool = $3) order by grant_no desc limit $4"
-);
-const ONE: &str = concat!(
+const GRANT: &str = concat!(
     "select ",
     grant_columns!(),
     " from holdpoint_grants where grant_id = $1 and ($2::text is null or tenant = $2)"
 );
-/// What this request took back before its answer was lost, it took back.
-const REVOKE: &str = "update holdpoint_grants set revoked_by = $3, last_request = $5, revoked_at = coalesce(revoked_at, \
-        $4, (extract(epoch from clock_timestamp()) * 1000000)::bigint) \
-    where grant_id = $2 and tenant = $1 and (revoked_at is null or last_request = $5) returning 1";
+/// A request that is sent again because its answer was lost has revoked the grant.
+const REVOKE: &str = concat!(
+    "update holdpoint_grants set revoked_by = $3, last_request = $5, revoked_at = coalesce(revoked_at, ",
+    now!("$4"),
+    ") where grant_id = $2 and tenant = $1 and (revoked_at is null or last_request = $5) returning 1"
+);
 
-/// Who takes which grant back.
-pub(crate) struct Revoking<'a> {
-    pub(crate) tenant: Option<&'a str>,
-    pub(crate) id: &'a str,
-    pub(crate) by: &'a str,
+#[async_trait]
+impl Grants for PostgresStore {
+    async fn matching(&self, tenant: Option<&str>, tool: &ToolName) -> Result<Vec<GrantRow>, StoreError> {
+        let key = tenant_key(tenant);
+        let find = || {
+            let find = sqlx::query(MATCHING).bind(&key).bind(tool.as_str());
+            find.bind(self.clock.given_us()).bind(signed(GRANTS_MATCHED_MAX))
+        };
+        self.pool.rows("read grants", find).await?.iter().map(Row::grant).collect()
+    }
+
+    async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
+        let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
+        let rows = self.pool.list("list grants", || list_query(filter, from)).await?;
+        let read = |row: &Row| Ok(([row.int("grant_no")?], row.grant()?));
+        Page::collect(List::Grants, page_size(filter.limit), rows.iter().map(read))
+    }
+
+    async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
+        let key = scope_key(scope);
+        let rows = self.pool.rows("read a grant", || sqlx::query(GRANT).bind(id).bind(key.as_deref())).await?;
+        rows.first().map(Row::grant).transpose()
+    }
+
+    async fn revoke(&self, tenant: Option<&str>, id: &str, by: &str) -> Result<bool, StoreError> {
+        let (key, token) = (tenant_key(tenant), token());
+        let revoke = || sqlx::query(REVOKE).bind(&key).bind(id).bind(by).bind(self.clock.given_us()).bind(token);
+        Ok(!self.pool.rows("revoke a grant", revoke).await?.is_empty())
+    }
 }
 
-pub(crate) async fn matching(
-    pool: &Pool,
-    clock: &StoreClock,
-    tenant: Option<&str>,
-    tool: &ToolName,
-) -> Result<Vec<GrantRow>, StoreError> {
-    let key = tenant_key(tenant);
-    let rows = pool.rows("read grants", || {
-        let matching = sqlx::query(MATCHING).bind(&key).bind(tool.as_str());
-        matching.bind(clock.given_us()).bind(limit(GRANTS_MATCHED_MAX))
-    });
-    rows.await?.iter().map(grant).collect()
-}
-
-pub(crate) async fn find(pool: &Pool, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
-    let key = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
-    let rows = pool.rows("read a grant", || sqlx::query(ONE).bind(id).bind(key.as_deref())).await?;
-    rows.first().map(grant).transpose()
-}
-
-pub(crate) async fn list(pool: &Pool, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
-    let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
-    let (size, key) = (page_size(filter.limit), filter.tenant.as_deref().map(|tenant| tenant_key(Some(tenant))));
-    let rows = pool.rows("list grants", || {
-        let list = sqlx::query(LIST).bind(from).bind(key.as_deref());
-        list.bind(filter.tool.as_ref().map(ToolName::as_str)).bind(limit(size + 1))
-    });
-    let read = |row| Ok(([column(row, GRANT_COLUMNS)?], grant(row)?));
-    Page::collect(List::Grants, size, rows.await?.iter().map(read))
-}
-
-pub(crate) async fn revoke(pool: &Pool, clock: &StoreClock, revoking: &Revoking<'_>) -> Result<bool, StoreError> {
-    let (key, token) = (tenant_key(revoking.tenant), token());
-    let rows = pool.rows("take a grant back", || {
-        let revoke = sqlx::query(REVOKE).bind(&key).bind(revoking.id).bind(revoking.by);
-        revoke.bind(clock.given_us()).bind(token)
-    });
-    Ok(!rows.await?.is_empty())
-}
-
-/// Where the number of a grant is, after its other columns.
-const GRANT_COLUMNS: usize = 8;
-
-fn grant(row: &PgRow) -> Result<GrantRow, StoreError> {
-    let revoked = text(row, 5)?.zip(moment(row, 6)?).map(|(by, at)| Revoked { by, at });
-    Ok(GrantRow {
-        id: column::<&str>(row, 0)?.into(),
-        tenant: tenant(row, 1)?,
-        tool: ToolName::new(column::<&str>(row, 2)?),
-        until: moment(row, 3)?,
-        created_at: Timestamp(column(row, 4)?),
-        revoked,
-        body: column::<&[u8]>(row, 7)?.into(),
-    })
+/// One more than the page has, to know whether there is a next one.
+pub(crate) fn list_query(filter: &GrantFilter, from: i64) -> QueryBuilder<Postgres> {
+    let mut query =
+        QueryBuilder::new(concat!("select ", grant_columns!(), " from holdpoint_grants where grant_no <= "));
+    query.push_bind(from);
+    if let Some(tenant) = &filter.tenant {
+        query.push(" and tenant = ").push_bind(tenant_key(Some(tenant)));
+    }
+    if let Some(tool) = &filter.tool {
+        query.push(" and tool = ").push_bind(tool.as_str().to_owned());
+    }
+    query.push(" order by grant_no desc limit ").push_bind(signed(page_size(filter.limit) + 1));
+    query
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use holdpoint_store::{Clock, StoreError, StoreFault};
+use holdpoint_store::{Clock, Migrate, StoreError, StoreFault};
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
@@ -22,7 +22,7 @@ pub struct Options {
     pub clock: Option<Arc<dyn Clock>>,
     /// What to do about a database without our tables, or with older ones.
     pub migrate: Migrate,
-    /// How long to go on trying while the database cannot be reached. When it is over, whoever waits gets the error.
+    /// How long to go on trying while the database cannot be reached. After that, callers get the error.
     pub outage_ms: u64,
 }
 
@@ -46,16 +46,6 @@ impl fmt::Debug for Options {
             .field("outage_ms", &self.outage_ms)
             .finish()
     }
-}
-
-/// What to do about a database without our tables, or with older ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Migrate {
-    /// Bring it up to date.
-    #[default]
-    Auto,
-    /// Leave it alone and say [`StoreFault::SchemaOlder`].
-    Refuse,
 }
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
@@ -91,7 +81,7 @@ impl Address {
         if let Some((_, query)) = url.split_once('?') {
             let keys = query.split('&').filter_map(|pair| pair.split('=').next());
             if let Some(unknown) = keys.filter(|key| !key.is_empty()).find(|key| !is_known(key)) {
-                return Err(invalid(format!("it has a parameter `{unknown}` that nobody knows")));
+                return Err(invalid(format!("it has a parameter `{unknown}` that is unknown")));
             }
         }
         let options = PgConnectOptions::from_str(url).map_err(|error| invalid(error.to_string()))?;

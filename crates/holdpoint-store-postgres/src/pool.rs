@@ -6,13 +6,14 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use holdpoint_store::{StoreError, StoreFault};
-use sqlx::postgres::{PgArguments, PgConnection, PgRow, Postgres};
+use holdpoint_store::StoreError;
+use sqlx::postgres::{PgArguments, PgConnection, Postgres};
 use sqlx::query::Query;
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{ConnectOptions, Connection, QueryBuilder};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::columns::{Row, row};
 use crate::fault::{Recovery, recovery, store_error, timed_out};
 use crate::options::Address;
 
@@ -20,8 +21,8 @@ use crate::options::Address;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long a statement may take. Then the connection counts as broken.
 pub(crate) const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
-/// How often a statement is tried again that met others in its way.
-pub(crate) const CONFLICT_TRIES_MAX: u32 = 8;
+/// How often a statement is tried that meets others in its way.
+const CONFLICT_TRIES_MAX: u32 = 8;
 const PAUSE_FIRST: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
@@ -57,9 +58,10 @@ impl Pool {
         &self.address
     }
 
-    /// How long to go on trying, from now on.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience { until: Instant::now() + self.outage, pause: PAUSE_FIRST, over: false }
+    /// Attempts that begin now.
+    pub(crate) fn retry(&self) -> Retry {
+        let until = Instant::now() + self.outage;
+        Retry { until, pause: PAUSE_FIRST, conflicts: 0, is_unsure: false, is_over: false }
     }
 
     /// A connection outside the bound, ready for statements.
@@ -67,36 +69,50 @@ impl Pool {
         timeout(CONNECT_LIMIT, connect(&self.address)).await.map_err(|_| timed_out())?
     }
 
-    /// The rows of a statement that can be sent again without doing more than it did the first time.
-    pub(crate) async fn rows<'q>(
+    /// Tries until it is done or cannot be done: something that does no more the second time than the first.
+    pub(crate) async fn retrying<T, F: Future<Output = Result<T, sqlx::Error>>>(
         &self,
         doing: &'static str,
-        make: impl Fn() -> Statement<'q> + Send,
-    ) -> Result<Vec<PgRow>, StoreError> {
-        let mut patience = self.patience();
-        let mut conflicts = 0;
+        attempt: impl Fn() -> F,
+    ) -> Result<T, StoreError> {
+        let mut retry = self.retry();
         loop {
-            let error = match self.once(make()).await {
-                Ok(rows) => return Ok(rows),
+            let error = match attempt().await {
+                Ok(done) => return Ok(done),
                 Err(error) => error,
             };
-            let go_on = match recovery(&error) {
-                Recovery::Reconnect => patience.pause().await,
-                Recovery::Again => {
-                    conflicts += 1;
-                    conflicts < CONFLICT_TRIES_MAX
-                }
-                Recovery::GiveUp => false,
-            };
-            if !go_on {
+            if !retry.again(&error).await {
                 return Err(store_error(doing, &error));
             }
         }
     }
 
+    /// The rows of a statement that can be sent again.
+    pub(crate) async fn rows<'q>(
+        &self,
+        doing: &'static str,
+        make: impl Fn() -> Statement<'q>,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.retrying(doing, || self.once(make())).await
+    }
+
+    /// The rows of a statement that depends on a filter.
+    pub(crate) async fn list(
+        &self,
+        doing: &'static str,
+        make: impl Fn() -> QueryBuilder<Postgres>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let attempt = || {
+            let mut query = make();
+            async move { self.once(query.build()).await }
+        };
+        self.retrying(doing, attempt).await
+    }
+
     /// The rows of a statement, sent once.
-    pub(crate) async fn once(&self, statement: Statement<'_>) -> Result<Vec<PgRow>, sqlx::Error> {
-        self.with(async |connection| statement.fetch_all(connection).await).await
+    pub(crate) async fn once(&self, statement: Statement<'_>) -> Result<Vec<Row>, sqlx::Error> {
+        let rows = self.with(async |connection| statement.fetch_all(connection).await).await?;
+        Ok(rows.into_iter().map(row).collect())
     }
 
     /// Does something with a connection, once. What takes longer than one statement may counts as broken.
@@ -121,12 +137,6 @@ impl Pool {
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl std::fmt::Debug for Pool {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Pool({})", self.address)
     }
 }
 
@@ -166,33 +176,45 @@ fn at_address(address: &Address, error: StoreError) -> StoreError {
     }
 }
 
-/// What is stored and cannot be.
-pub(crate) fn corrupt(what: &'static str) -> StoreError {
-    StoreError::fault(StoreFault::Corrupt, "read the database", what)
-}
-
-/// Pauses between attempts, longer and longer, until the time is over.
-pub(crate) struct Patience {
+/// Attempts at one thing, until it is done, cannot be done, or the database was away for too long.
+pub(crate) struct Retry {
     until: Instant,
     pause: Duration,
-    over: bool,
+    conflicts: u32,
+    /// Whether an attempt may have taken effect although its answer was lost.
+    pub(crate) is_unsure: bool,
+    is_over: bool,
 }
 
-impl Patience {
-    /// Waits a little. False when the time is over.
-    pub(crate) async fn pause(&mut self) -> bool {
-        if Instant::now() >= self.until {
-            self.over = true;
-            return false;
+impl Retry {
+    /// Whether to try again after this error. Waits first while the database is away, longer and longer.
+    pub(crate) async fn again(&mut self, error: &sqlx::Error) -> bool {
+        match recovery(error) {
+            Recovery::Reconnect => {
+                self.is_unsure = true;
+                self.pause().await
+            }
+            Recovery::Again => {
+                self.conflicts += 1;
+                self.conflicts < CONFLICT_TRIES_MAX
+            }
+            Recovery::GiveUp => false,
         }
-        sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
-        true
     }
 
-    /// Whether somebody waited until the time was over.
-    pub(crate) fn ended_in_vain(&self) -> bool {
-        self.over
+    /// Begins attempts at another thing in the time that is left. Returns whether there is any.
+    pub(crate) fn begin(&mut self, is_unsure: bool) -> bool {
+        (self.conflicts, self.is_unsure) = (0, is_unsure);
+        !self.is_over
+    }
+
+    async fn pause(&mut self) -> bool {
+        self.is_over = Instant::now() >= self.until;
+        if !self.is_over {
+            sleep(self.pause).await;
+            self.pause = (self.pause * 2).min(PAUSE_MAX);
+        }
+        !self.is_over
     }
 }
 

@@ -1,117 +1,122 @@
-//! Reading runs: one, or many of them.
+//! The logs of runs.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
+use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId, Timestamp};
-use holdpoint_store::{AuditRow, Head, List, Page, Record, RunFilter, Scope, StoreError, packed, page_size};
-use sqlx::AssertSqlSafe;
+use holdpoint_store::rows::{signed, status_number, tenant_key};
+use holdpoint_store::{
+    Agents, CommitError, Head, List, Page, PruneRequest, Record, RunFilter, RunLog, Scope, SessionFilter, SessionRow,
+    StoreError, Topic, Transition, head_columns, is_over, page_size,
+};
+use sqlx::{Postgres, QueryBuilder};
+use tokio::sync::watch;
 
-use crate::pool::Pool;
-use crate::row::{HEAD, column, head, limit, link, number, run_ids, status_number, tenant_key, unsigned};
+use crate::columns::{Row, limit, run_ids, scope_key};
+use crate::{PostgresStore, prune, sessions};
 
-/// The rows of a run with something after `$2`; without any, one row that says that the run is there.
+const HEAD: &str = concat!(
+    "select ",
+    head_columns!(),
+    " from holdpoint_runs r where r.run_id = $1 and ($2::text is null or r.tenant = $2)"
+);
+/// The transitions with something after `$2`; without any, one row of nulls that says that the run is there.
 const LOAD: &str = "select l.last_seq, l.at, l.body from holdpoint_runs r \
     left join holdpoint_log l on l.run_no = r.run_no and l.last_seq > $2 \
     where r.run_id = $1 and ($3::text is null or r.tenant = $3) order by l.last_seq";
-const AUDIT: &str = "select l.last_seq, l.at, l.audit, l.link from holdpoint_runs r \
-    join holdpoint_log l on l.run_no = r.run_no \
-    where r.run_id = $1 and ($2::text is null or r.audit_tenant = $2) and l.audit is not null order by l.last_seq";
 /// The earliest of each agent, so that the index gives them in order, and then the earliest of all.
 pub(crate) const DUE: &str = "select r.run_id from unnest($1::text[]) as a(agent) cross join lateral ( \
         select run_id, deadline, run_no from holdpoint_runs \
         where agent = a.agent and deadline is not null and deadline <= $2 order by deadline, run_no limit $3) r \
     order by r.deadline, r.run_no limit $3";
 
-pub(crate) async fn load(pool: &Pool, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
-    let after = number(after.0);
-    let rows =
-        pool.rows("read the run", || sqlx::query(LOAD).bind(run.as_str()).bind(after).bind(scope.tenant())).await?;
-    if rows.is_empty() {
-        return Err(StoreError::NotFound { run: run.clone() });
+/// Each agent once.
+pub(crate) fn distinct(agents: &Agents) -> Vec<&str> {
+    agents.iter().map(|agent| &**agent).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+#[async_trait]
+impl RunLog for PostgresStore {
+    async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
+        self.commits.commit(run, at, transition).await
     }
-    let mut records = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let Some(last) = column::<Option<i64>>(row, 0)? else { continue };
-        let at = Timestamp(column(row, 1)?);
-        let bodies = packed::unpack(column(row, 2)?)?;
-        let count = i64::try_from(bodies.len()).unwrap_or(i64::MAX);
-        let seqs = last.saturating_sub(count).saturating_add(1)..;
-        for (seq, body) in seqs.zip(bodies).filter(|(seq, _)| *seq > after) {
-            records.push(Record { seq: Revision(unsigned(seq)?), at, body });
+
+    async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+        let key = scope_key(scope);
+        let load = || sqlx::query(LOAD).bind(run.as_str()).bind(signed(after.0)).bind(key.as_deref());
+        let rows = self.pool.rows("read the records of the run", load).await?;
+        if rows.is_empty() {
+            return Err(StoreError::NotFound { run: run.clone() });
+        }
+        let mut records = Vec::new();
+        rows.iter().try_for_each(|row| row.records(after, &mut records))?;
+        Ok(records)
+    }
+
+    async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
+        let key = scope_key(scope);
+        let head = || sqlx::query(HEAD).bind(run.as_str()).bind(key.as_deref());
+        self.pool.rows("read the run", head).await?.first().map(Row::head).transpose()
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
+        let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
+        let rows = self.pool.list("list runs", || list_query(filter, from)).await?;
+        let read = |row: &Row| Ok(([row.int("run_no")?], row.head()?));
+        Page::collect(List::Runs, page_size(filter.limit), rows.iter().map(read))
+    }
+
+    async fn due(&self, agents: &Agents, at: Timestamp, most: usize) -> Result<Vec<RunId>, StoreError> {
+        let agents = distinct(agents);
+        let due = || sqlx::query(DUE).bind(&agents).bind(at.0).bind(limit(most));
+        run_ids(&self.pool.rows("find runs that are due", due).await?)
+    }
+
+    async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
+        self.wakes.changed(&self.pool, run, after).await
+    }
+
+    async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
+        let [from] = List::Sessions.position(filter.cursor.as_ref(), [i64::MAX])?;
+        let rows = self.pool.list("list sessions", || sessions::list_query(filter, from)).await?;
+        let read = |row: &Row| Ok(([row.int("run_no")?], row.session()?));
+        Page::collect(List::Sessions, page_size(filter.limit), rows.iter().map(read))
+    }
+
+    async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
+        prune::prune(self, request).await
+    }
+
+    fn watch(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.wakes.watch(topic)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+/// One more than the page has, to know whether there is a next one. Only the conditions that are asked for are in it, so that
+/// the index that fits is used.
+pub(crate) fn list_query(filter: &RunFilter, from: i64) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new(concat!("select ", head_columns!(), " from holdpoint_runs r where r.run_no <= "));
+    query.push_bind(from);
+    if let Some(status) = filter.status {
+        query.push(" and r.status = ").push_bind(status_number(status));
+        // Runs that are not over are few among those that are; they have an index of their own.
+        if !is_over(status) {
+            query.push(" and r.status < 3");
         }
     }
-    Ok(records)
-}
-
-pub(crate) async fn read_head(pool: &Pool, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
-    let sql = || {
-        AssertSqlSafe(format!(
-            "select {HEAD} from holdpoint_runs r where r.run_id = $1 and ($2::text is null or r.tenant = $2)"
-        ))
-    };
-    let rows = pool.rows("read the run", || sqlx::query(sql()).bind(run.as_str()).bind(scope.tenant())).await?;
-    rows.first().map(head).transpose()
-}
-
-pub(crate) async fn audit(pool: &Pool, scope: &Scope, run: &RunId) -> Result<Vec<AuditRow>, StoreError> {
-    let key = scope.tenant().map(|tenant| tenant_key(Some(tenant)));
-    let audit = || sqlx::query(AUDIT).bind(run.as_str()).bind(key.as_deref());
-    let rows = pool.rows("read the audit log", audit).await?;
-    let row = |row| {
-        let revision = Revision(unsigned(column(row, 0)?)?);
-        let body = column::<&[u8]>(row, 2)?.into();
-        Ok(AuditRow { revision, at: Timestamp(column(row, 1)?), body, link: link(row, 3)? })
-    };
-    rows.iter().map(row).collect()
-}
-
-/// What a list asks for, as text. Only what is asked for is in it, so that the index that fits is used.
-pub(crate) fn list_sql(filter: &RunFilter) -> String {
-    let conditions = [
-        // Runs that are not over are few among those that are; they have an index of their own.
-        filter
-            .status
-            .map(|status| if status_number(status) < 3 { "r.status = $1 and r.status < 3" } else { "r.status = $1" }),
-        filter.agent.as_ref().map(|_| "r.agent = $2"),
-        filter.tenant.as_ref().map(|_| "r.tenant = $3"),
-        filter.session.as_ref().map(|_| "r.session = $6"),
-    ];
-    let conditions: String = conditions.into_iter().flatten().flat_map(|condition| [" and ", condition]).collect();
-    // Values that are not asked for are named too: a statement must not have gaps in its numbers.
-    format!(
-        "select {HEAD}, r.run_no from holdpoint_runs r where r.run_no <= $4{conditions} \
-         and ($1::smallint is null or true) and ($2::text is null or true) and ($3::text is null or true) \
-         and ($6::text is null or true) order by r.run_no desc limit $5"
-    )
-}
-
-pub(crate) async fn list(pool: &Pool, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
-    let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
-    let (size, sql) = (page_size(filter.limit), list_sql(filter));
-    let rows = pool.rows("list runs", || {
-        sqlx::query(AssertSqlSafe(sql.clone()))
-            .bind(filter.status.map(status_number))
-            .bind(filter.agent.as_deref())
-            .bind(filter.tenant.as_deref())
-            .bind(from)
-            .bind(limit(size + 1))
-            .bind(filter.session.as_deref())
-    });
-    let read = |row| Ok(([column(row, HEAD_COLUMNS)?], head(row)?));
-    Page::collect(List::Runs, size, rows.await?.iter().map(read))
-}
-
-const HEAD_COLUMNS: usize = 10;
-
-pub(crate) async fn due(pool: &Pool, agents: &[&str], at: Timestamp, most: i64) -> Result<Vec<RunId>, StoreError> {
-    let rows = pool.rows("find runs that are due", || sqlx::query(DUE).bind(agents).bind(at.0).bind(most)).await?;
-    run_ids(&rows)
-}
-
-/// Each agent once.
-pub(crate) fn distinct(agents: &[Arc<str>]) -> Vec<&str> {
-    let mut agents: Vec<&str> = agents.iter().map(|agent| &**agent).collect();
-    agents.sort_unstable();
-    agents.dedup();
-    agents
+    if let Some(agent) = &filter.agent {
+        query.push(" and r.agent = ").push_bind(agent.to_string());
+    }
+    if let Some(tenant) = &filter.tenant {
+        query.push(" and r.tenant = ").push_bind(tenant_key(Some(tenant)));
+    }
+    if let Some(session) = &filter.session {
+        query.push(" and r.session = ").push_bind(session.to_string());
+    }
+    query.push(" order by r.run_no desc limit ").push_bind(signed(page_size(filter.limit) + 1));
+    query
 }

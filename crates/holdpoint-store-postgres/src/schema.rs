@@ -1,11 +1,10 @@
 //! Our tables, and how older ones become newer ones.
 
-use holdpoint_store::{StoreError, StoreFault};
+use holdpoint_store::{Migrate, StoreError, check_schema};
+use sqlx::Connection;
 use sqlx::postgres::PgConnection;
-use sqlx::{Connection, Row};
 
 use crate::fault::store_error;
-use crate::options::Migrate;
 
 /// The steps from an empty database to what this program needs, in order.
 const STEPS: [&str; 1] = [include_str!("../migrations/0001_first.sql")];
@@ -20,29 +19,20 @@ const DOING: &str = "bring the database up to date";
 /// Makes sure that the tables are there and are those that this program knows.
 pub(crate) async fn prepare(connection: &mut PgConnection, migrate: Migrate) -> Result<(), StoreError> {
     let found = version(connection).await?;
-    if found > SCHEMA_VERSION {
-        return Err(newer(found));
-    }
-    match migrate {
-        _ if found == SCHEMA_VERSION => Ok(()),
-        Migrate::Auto => bring_up_to_date(connection).await,
-        Migrate::Refuse => {
-            let fault = StoreFault::SchemaOlder { found, known: SCHEMA_VERSION };
-            Err(StoreError::fault(fault, "open the database", "its tables are not changed without being asked"))
-        }
-    }
+    check_schema(found, SCHEMA_VERSION, migrate)?;
+    if found == SCHEMA_VERSION { Ok(()) } else { bring_up_to_date(connection).await }
 }
 
 /// The version of the tables. 0 when there are none.
 async fn version(connection: &mut PgConnection) -> Result<u32, StoreError> {
     let failed = |error: sqlx::Error| store_error("read the version of the database", &error);
-    let there = sqlx::query("select to_regclass('holdpoint_schema') is not null");
-    let there: bool = there.fetch_one(&mut *connection).await.and_then(|row| row.try_get(0)).map_err(failed)?;
+    let there = sqlx::query_scalar("select to_regclass('holdpoint_schema') is not null");
+    let there: bool = there.fetch_one(&mut *connection).await.map_err(failed)?;
     if !there {
         return Ok(0);
     }
-    let version = sqlx::query("select coalesce(max(version), 0) from holdpoint_schema");
-    let version: i32 = version.fetch_one(connection).await.and_then(|row| row.try_get(0)).map_err(failed)?;
+    let version = sqlx::query_scalar("select coalesce(max(version), 0) from holdpoint_schema");
+    let version: i32 = version.fetch_one(connection).await.map_err(failed)?;
     Ok(u32::try_from(version).unwrap_or(0))
 }
 
@@ -57,9 +47,7 @@ async fn bring_up_to_date(connection: &mut PgConnection) -> Result<(), StoreErro
         (version integer primary key, applied_at timestamptz not null default now())";
     sqlx::query(table).execute(&mut *change).await.map_err(failed)?;
     let found = version(&mut change).await?;
-    if found > SCHEMA_VERSION {
-        return Err(newer(found));
-    }
+    check_schema(found, SCHEMA_VERSION, Migrate::Auto)?;
     let missing = (1..).zip(STEPS).filter(|(number, _)| *number > i64::from(found));
     for (number, step) in missing {
         sqlx::raw_sql(step).execute(&mut *change).await.map_err(failed)?;
@@ -69,11 +57,6 @@ async fn bring_up_to_date(connection: &mut PgConnection) -> Result<(), StoreErro
     change.commit().await.map_err(failed)
 }
 
-fn newer(found: u32) -> StoreError {
-    let fault = StoreFault::SchemaNewer { found, known: SCHEMA_VERSION };
-    StoreError::fault(fault, "open the database", "a newer version of Holdpoint changed its tables")
-}
-
 #[cfg(test)]
-#[cfg(feature = "testing")]
+#[cfg(feature = "server-tests")]
 mod tests;

@@ -1,141 +1,226 @@
 //! What workers do with tasks.
 
 mod lease;
-mod list;
 
+use async_trait::async_trait;
 use holdpoint_core::{CallKey, RunId};
-use holdpoint_store::{DeliveredTask, LEASE_MS_MAX, LeaseState, Release, StoreError, TaskCompletion, TaskLease};
+use holdpoint_store::rows::{signed, stage_number, tenant_key};
+use holdpoint_store::{
+    Agents, DeliveredTask, LEASE_MS_MAX, LeaseRequest, LeaseState, LeasedTask, List, Page, Release, Scope, StoreError,
+    TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, Topic, packed, page_size, task_columns,
+};
+use sqlx::{Postgres, QueryBuilder};
 
-use crate::clock::StoreClock;
+use crate::PostgresStore;
+use crate::columns::{Row, limit, micros, run_ids, scope_key};
 use crate::commit::token;
-use crate::pool::Pool;
-use crate::row::{AFTER_TASK, TASK, column, milliseconds, task};
-use sqlx::AssertSqlSafe;
+use crate::pool::Statement;
+use crate::run_log::distinct;
+use crate::sql::{moment, now};
 
-pub(crate) use lease::lease;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(all(test, feature = "server-tests"))]
 pub(crate) use lease::{LEASE, LEASE_OF_TENANT};
-#[cfg(all(test, feature = "testing"))]
-pub(crate) use list::{ARRIVALS, lapsed_sql};
-pub(crate) use list::{arrivals, find, lapsed, tasks};
 
-/// A task that is given back waits at most this long, so that clock stay within their range.
+/// A task that is given back waits at most this long, so that moments stay within their range.
 const RETRY_MS_MAX: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
-/// Locks in the order of opening, as commits do, so that nobody waits for each other. Answers come by place.
-const HEARTBEAT: &str = "with moment as materialized ( \
-        select coalesce($6::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as now \
-    ), held as materialized ( \
-        select i.place as asked, t.task_no, t.state \
-        from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) as i(place, run_id, turn, call, fence) \
+/// Locks in the order of opening, as commits do, so that none waits for another in a circle. Answers come by position.
+const HEARTBEAT: &str = concat!(
+    moment!("$6"),
+    ", held as materialized ( \
+        select i.position, t.task_no, t.state \
+        from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) \
+            as i(position, run_id, turn, call_index, fence) \
         join holdpoint_runs r on r.run_id = i.run_id \
-        join holdpoint_tasks t on t.run_no = r.run_no and t.turn = i.turn and t.place = i.call \
+        join holdpoint_tasks t on t.run_no = r.run_no and t.turn = i.turn and t.call_index = i.call_index \
             and t.fence = i.fence and t.state <> 0 \
         order by t.task_no for update of t \
     ), prolonged as ( \
-        update holdpoint_tasks t set ready_at = least(moment.now + $7, t.deadline), lease_us = $7 \
+        update holdpoint_tasks t set ready_at = least(moment.now + $7 * 1000, t.deadline), lease_ms = $7 \
         from moment, held where t.task_no = held.task_no and held.state = 1) \
-    select asked from held";
+    select position from held"
+);
 
-/// Delivering again under the same lease is what somebody does who did not hear the answer: the first result stays.
-const DELIVER: &str = "with delivered as ( \
+/// A worker that did not hear the answer brings its result again under the same lease: the first result stays.
+const COMPLETE: &str = "with completed as ( \
         update holdpoint_tasks t set state = 2, result = $5, delivery = nextval('holdpoint_fences') \
         from holdpoint_runs r \
-        where r.run_id = $1 and t.run_no = r.run_no and t.turn = $2 and t.place = $3 and t.fence = $4 and t.state = 1 \
+        where r.run_id = $1 and t.run_no = r.run_no and t.turn = $2 and t.call_index = $3 and t.fence = $4 and t.state = 1 \
         returning 1) \
-    select 1 from delivered union all \
-    select 2 from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
-    where r.run_id = $1 and t.turn = $2 and t.place = $3 and t.fence = $4 and t.state = 2 limit 1";
+    select 1 as is_first from completed union all \
+    select 0 from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
+    where r.run_id = $1 and t.turn = $2 and t.call_index = $3 and t.fence = $4 and t.state = 2 limit 1";
 
 /// Sent again by the same request, it is recognised and changes nothing more.
-const RELEASE: &str = "with moment as materialized ( \
-        select coalesce($8::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as now) \
-    update holdpoint_tasks t set \
+const RELEASE: &str = concat!(
+    moment!("$8"),
+    " update holdpoint_tasks t set \
         attempts = case when t.state = 1 then greatest(t.attempts - $5, 0) else t.attempts end, \
         ready_at = case when t.state = 1 then moment.now + $6 else t.ready_at end, \
         state = 0, worker = null, since = null, last_request = $7 \
     from moment, holdpoint_runs r \
-    where r.run_id = $1 and t.run_no = r.run_no and t.turn = $2 and t.place = $3 and t.fence = $4 \
+    where r.run_id = $1 and t.run_no = r.run_no and t.turn = $2 and t.call_index = $3 and t.fence = $4 \
         and ((t.state = 1 and (t.ready_at <= moment.now or not $9)) or (t.state = 0 and t.last_request = $7)) \
-    returning 1";
+    returning 1"
+);
 
-/// The place of a task and its fence, as every statement names them. A fence that the database cannot hold is none.
-fn named(lease: &TaskLease) -> (&str, i64, i64, i64) {
+const COMPLETED: &str = concat!(
+    "select ",
+    task_columns!(),
+    ", t.result from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
+     where r.run_id = $1 and t.state = 2 order by t.delivery"
+);
+
+/// Completed tasks are few: they go as soon as their run collects them.
+pub(crate) const COLLECTABLE: &str = "select r.run_id from ( \
+        select distinct t.run_no from unnest($1::text[]) as a(agent) \
+        join holdpoint_tasks t on t.agent = a.agent and t.state = 2) t \
+    join holdpoint_runs r on r.run_no = t.run_no and r.status in (1, 2) limit $2";
+
+/// The longest ago of each agent, so that the index gives them in order, and then the longest ago of all.
+pub(crate) const LAPSED: &str = concat!(
+    "select ",
+    task_columns!(),
+    " from unnest($1::text[]) as a(agent) cross join lateral ( \
+        select * from holdpoint_tasks where state = 1 and agent = a.agent and ready_at <= (select ",
+    now!("$3"),
+    ") order by ready_at, task_no limit $2) t \
+     join holdpoint_runs r on r.run_no = t.run_no order by t.ready_at, t.task_no limit $2"
+);
+
+const TASK: &str = concat!(
+    "select ",
+    task_columns!(),
+    " from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
+     where r.run_id = $1 and t.turn = $2 and t.call_index = $3 and ($4::text is null or t.tenant = $4)"
+);
+
+/// A fence that the database cannot hold is that of no lease.
+fn fence(lease: &TaskLease) -> i64 {
+    i64::try_from(lease.fence.0).unwrap_or(-1)
+}
+
+/// A statement that begins with a call and the fence of its lease.
+fn about<'q>(sql: &'static str, lease: &'q TaskLease) -> Statement<'q> {
     let CallKey { run, turn, index } = &lease.key;
-    (run.as_str(), i64::from(turn.0), i64::from(index.0), i64::try_from(lease.fence.0).unwrap_or(-1))
+    sqlx::query(sql).bind(run.as_str()).bind(i64::from(turn.0)).bind(i64::from(index.0)).bind(fence(lease))
 }
 
-pub(crate) async fn heartbeat(
-    pool: &Pool,
-    clock: &StoreClock,
-    leases: &[TaskLease],
-    lease_ms: u64,
-) -> Result<Vec<LeaseState>, StoreError> {
-    let mut states = vec![LeaseState::Lost; leases.len()];
-    if leases.is_empty() {
-        return Ok(states);
+#[async_trait]
+impl TaskQueue for PostgresStore {
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
+        lease::lease(&self.pool, &self.clock, request).await
     }
-    let lease_us = milliseconds(lease_ms, LEASE_MS_MAX);
-    let rows = pool.rows("prolong leases", || {
-        sqlx::query(HEARTBEAT)
-            .bind((0..).take(leases.len()).collect::<Vec<i64>>())
-            .bind(leases.iter().map(|lease| named(lease).0).collect::<Vec<_>>())
-            .bind(leases.iter().map(|lease| named(lease).1).collect::<Vec<_>>())
-            .bind(leases.iter().map(|lease| named(lease).2).collect::<Vec<_>>())
-            .bind(leases.iter().map(|lease| named(lease).3).collect::<Vec<_>>())
-            .bind(clock.given_us())
-            .bind(lease_us)
-    });
-    for row in &rows.await? {
-        let place = usize::try_from(column::<i64>(row, 0)?).unwrap_or(usize::MAX);
-        if let Some(state) = states.get_mut(place) {
-            *state = LeaseState::Held;
+
+    async fn heartbeat(&self, leases: &[TaskLease], lease_ms: u64) -> Result<Vec<LeaseState>, StoreError> {
+        let mut states = vec![LeaseState::Lost; leases.len()];
+        if leases.is_empty() {
+            return Ok(states);
         }
-    }
-    Ok(states)
-}
-
-pub(crate) async fn deliver(pool: &Pool, lease: &TaskLease, result: &[u8]) -> Result<TaskCompletion, StoreError> {
-    let (run, turn, place, fence) = named(lease);
-    // A statement that waited for another one with the same result does not see in its own snapshot what that one wrote: the
-    // second look does.
-    for _ in 0..2 {
-        let deliver = || sqlx::query(DELIVER).bind(run).bind(turn).bind(place).bind(fence).bind(result);
-        if let Some(row) = pool.rows("keep a result", deliver).await?.first() {
-            return Ok(if column::<i32>(row, 0)? == 1 { TaskCompletion::Stored } else { TaskCompletion::Present });
+        let heartbeat = || {
+            sqlx::query(HEARTBEAT)
+                .bind((0..).take(leases.len()).collect::<Vec<i64>>())
+                .bind(leases.iter().map(|lease| lease.key.run.as_str()).collect::<Vec<_>>())
+                .bind(leases.iter().map(|lease| i64::from(lease.key.turn.0)).collect::<Vec<_>>())
+                .bind(leases.iter().map(|lease| i64::from(lease.key.index.0)).collect::<Vec<_>>())
+                .bind(leases.iter().map(fence).collect::<Vec<_>>())
+                .bind(self.clock.given_us())
+                .bind(signed(lease_ms.min(LEASE_MS_MAX)))
+        };
+        for row in &self.pool.rows("prolong leases", heartbeat).await? {
+            if let Some(state) = states.get_mut(row.number::<usize>("position")?) {
+                *state = LeaseState::Held;
+            }
         }
+        Ok(states)
     }
-    Ok(TaskCompletion::LeaseLost)
+
+    async fn complete(&self, lease: &TaskLease, result: Vec<u8>) -> Result<TaskCompletion, StoreError> {
+        let result = packed::pack_one(result);
+        // A statement that waited for another one with the same result does not see in its own snapshot what that one wrote:
+        // the second look does.
+        for _ in 0..2 {
+            let complete = || about(COMPLETE, lease).bind(&*result);
+            if let Some(row) = self.pool.rows("keep a result", complete).await?.first() {
+                if row.int("is_first")? == 1 {
+                    self.wakes.notify(Topic::Runs);
+                    return Ok(TaskCompletion::Stored);
+                }
+                return Ok(TaskCompletion::Present);
+            }
+        }
+        Ok(TaskCompletion::LeaseLost)
+    }
+
+    async fn completed(&self, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
+        let rows = self.pool.rows("read results", || sqlx::query(COMPLETED).bind(run.as_str())).await?;
+        rows.iter().map(|row| Ok(DeliveredTask { task: row.task()?, result: row.packed("result")? })).collect()
+    }
+
+    async fn collectable(&self, agents: &Agents, most: usize) -> Result<Vec<RunId>, StoreError> {
+        let agents = distinct(agents);
+        let find = || sqlx::query(COLLECTABLE).bind(&agents).bind(limit(most));
+        run_ids(&self.pool.rows("find runs with results", find).await?)
+    }
+
+    async fn release(&self, lease: &TaskLease, how: Release) -> Result<LeaseState, StoreError> {
+        let (uncounted, delay_ms, only_lapsed) = match how {
+            Release::Unstarted => (1_i64, 0, false),
+            Release::Retry { delay_ms } => (0, delay_ms, false),
+            Release::Lapsed { delay_ms } => (0, delay_ms, true),
+        };
+        let (delay_us, token) = (micros(delay_ms.min(RETRY_MS_MAX)), token());
+        let release = || {
+            let release = about(RELEASE, lease).bind(uncounted).bind(delay_us);
+            release.bind(token).bind(self.clock.given_us()).bind(only_lapsed)
+        };
+        if self.pool.rows("give a task back", release).await?.is_empty() {
+            return Ok(LeaseState::Lost);
+        }
+        self.wakes.notify(Topic::Tasks);
+        Ok(LeaseState::Held)
+    }
+
+    async fn lapsed(&self, agents: &Agents, most: usize) -> Result<Vec<TaskHead>, StoreError> {
+        let agents = distinct(agents);
+        let find = || sqlx::query(LAPSED).bind(&agents).bind(limit(most)).bind(self.clock.given_us());
+        self.pool.rows("find lapsed leases", find).await?.iter().map(Row::task).collect()
+    }
+
+    async fn find(&self, scope: &Scope, key: &CallKey) -> Result<Option<TaskHead>, StoreError> {
+        let tenant = scope_key(scope);
+        let find = || {
+            let find = sqlx::query(TASK).bind(key.run.as_str()).bind(i64::from(key.turn.0));
+            find.bind(i64::from(key.index.0)).bind(tenant.as_deref())
+        };
+        self.pool.rows("read a task", find).await?.first().map(Row::task).transpose()
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
+        let [from] = List::Tasks.position(filter.cursor.as_ref(), [0])?;
+        let rows = self.pool.list("list tasks", || list_query(filter, from)).await?;
+        let read = |row: &Row| Ok(([row.int("task_no")?], row.task()?));
+        Page::collect(List::Tasks, page_size(filter.limit), rows.iter().map(read))
+    }
 }
 
-pub(crate) async fn release(
-    pool: &Pool,
-    clock: &StoreClock,
-    lease: &TaskLease,
-    how: Release,
-) -> Result<LeaseState, StoreError> {
-    let (run, turn, place, fence) = named(lease);
-    let (uncounted, delay_us) = match how {
-        Release::Unstarted => (1, 0),
-        Release::Retry { delay_ms } | Release::Lapsed { delay_ms } => (0, milliseconds(delay_ms, RETRY_MS_MAX)),
-    };
-    let only_lapsed = matches!(how, Release::Lapsed { .. });
-    let request = token();
-    let rows = pool.rows("give a task back", || {
-        let release = sqlx::query(RELEASE).bind(run).bind(turn).bind(place).bind(fence);
-        release.bind(uncounted).bind(delay_us).bind(request).bind(clock.given_us()).bind(only_lapsed)
-    });
-    Ok(if rows.await?.is_empty() { LeaseState::Lost } else { LeaseState::Held })
-}
-
-pub(crate) async fn delivered(pool: &Pool, run: &RunId) -> Result<Vec<DeliveredTask>, StoreError> {
-    let sql = || {
-        AssertSqlSafe(format!(
-            "select {TASK}, t.result from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
-             where r.run_id = $1 and t.state = 2 order by t.delivery"
-        ))
-    };
-    let rows = pool.rows("read results", || sqlx::query(sql()).bind(run.as_str())).await?;
-    let row = |row| Ok(DeliveredTask { task: task(row)?, result: column::<&[u8]>(row, AFTER_TASK)?.into() });
-    rows.iter().map(row).collect()
+/// One more than the page has, to know whether there is a next one.
+fn list_query(filter: &TaskFilter, from: i64) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new(concat!(
+        "select ",
+        task_columns!(),
+        " from holdpoint_tasks t join holdpoint_runs r on r.run_no = t.run_no where t.task_no >= "
+    ));
+    query.push_bind(from);
+    if let Some(tenant) = &filter.tenant {
+        query.push(" and t.tenant = ").push_bind(tenant_key(Some(tenant)));
+    }
+    if let Some(tool) = &filter.tool {
+        query.push(" and t.tool = ").push_bind(tool.as_str().to_owned());
+    }
+    if let Some(stage) = filter.stage {
+        query.push(" and t.state = ").push_bind(stage_number(stage));
+    }
+    query.push(" order by t.task_no limit ").push_bind(signed(page_size(filter.limit) + 1));
+    query
 }

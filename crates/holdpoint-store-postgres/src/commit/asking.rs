@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use holdpoint_core::{CallIndex, Turn};
+use holdpoint_store::rows::{kind_number, question_status_number};
 use holdpoint_store::{QuestionChange, QuestionEnd, QuestionOpening, QuestionStatus};
 
 use super::Job;
-use crate::approvals::{kind_number, status_number};
+use super::batch::all;
 use crate::pool::Statement;
 
 /// What becomes of the question about one call.
@@ -22,13 +23,8 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn bytes(&self) -> usize {
-        let opening = self.opening.as_ref().map_or(0, |opening| opening.body.len());
-        opening + self.ending.as_ref().map_or(0, |(_, note)| note.len())
-    }
-
     fn status(&self) -> i16 {
-        status_number(self.ending.as_ref().map_or(QuestionStatus::Pending, |(how, _)| how.status()))
+        question_status_number(self.ending.as_ref().map_or(QuestionStatus::Pending, |(how, _)| how.status()))
     }
 
     fn note(&self) -> &[u8] {
@@ -55,19 +51,17 @@ pub(super) fn fold(changes: Vec<QuestionChange>) -> Vec<Asked> {
     calls.into_values().collect()
 }
 
-/// The questions of all transitions, each with the place of its transition.
-fn all(jobs: &[Job]) -> impl Iterator<Item = (i64, &Asked)> {
-    let jobs = (0..).zip(jobs);
-    jobs.flat_map(|(place, job)| job.questions.iter().map(move |asked| (place, asked)))
-}
-
 /// Binds what is asked, and what only ends.
 pub(super) fn bind<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
-    let opened: Vec<_> =
-        all(jobs).filter_map(|(place, asked)| Some((place, asked, asked.opening.as_deref()?))).collect();
-    let ended: Vec<_> = all(jobs).filter(|(_, asked)| asked.opening.is_none()).collect();
+    let (mut opened, mut ended) = (Vec::new(), Vec::new());
+    for (position, asked) in all(jobs, |job| &job.questions) {
+        match asked.opening.as_deref() {
+            Some(opening) => opened.push((position, asked, opening)),
+            None => ended.push((position, asked)),
+        }
+    }
     statement
-        .bind(opened.iter().map(|(place, ..)| *place).collect::<Vec<i64>>())
+        .bind(opened.iter().map(|(position, ..)| *position).collect::<Vec<i64>>())
         .bind(opened.iter().map(|(_, asked, _)| i64::from(asked.turn.0)).collect::<Vec<_>>())
         .bind(opened.iter().map(|(_, asked, _)| i64::from(asked.index.0)).collect::<Vec<_>>())
         .bind(opened.iter().map(|(.., opening)| opening.tool.as_str()).collect::<Vec<_>>())
@@ -77,7 +71,7 @@ pub(super) fn bind<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'
         .bind(opened.iter().map(|(_, asked, _)| asked.anew).collect::<Vec<_>>())
         .bind(opened.iter().map(|(.., opening)| &*opening.body).collect::<Vec<_>>())
         .bind(opened.iter().map(|(_, asked, _)| asked.note()).collect::<Vec<_>>())
-        .bind(ended.iter().map(|(place, _)| *place).collect::<Vec<i64>>())
+        .bind(ended.iter().map(|(position, _)| *position).collect::<Vec<i64>>())
         .bind(ended.iter().map(|(_, asked)| i64::from(asked.turn.0)).collect::<Vec<_>>())
         .bind(ended.iter().map(|(_, asked)| i64::from(asked.index.0)).collect::<Vec<_>>())
         .bind(ended.iter().map(|(_, asked)| asked.status()).collect::<Vec<_>>())

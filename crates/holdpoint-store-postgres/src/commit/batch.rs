@@ -1,12 +1,13 @@
 //! The statements of a commit and their values.
 
-use holdpoint_store::{GrantOpening, OwnerId};
-use sqlx::Row;
-use sqlx::postgres::{PgConnection, PgRow};
+use holdpoint_core::Revision;
+use holdpoint_store::rows::{repeat_number, signed, status_number, tenant_key};
+use holdpoint_store::{GrantOpening, Hold, StoreError};
+use sqlx::postgres::PgConnection;
 
-use super::{Folded, Job, Seen, asking, head_columns};
+use super::{Folded, Job, asking};
+use crate::columns::{Row, row};
 use crate::pool::Statement;
-use crate::row::repeat_number;
 
 const ONE_MOVE: &str = include_str!("one_move.sql");
 const ONE_CREATE: &str = include_str!("one_create.sql");
@@ -14,8 +15,8 @@ const MANY: &str = include_str!("many.sql");
 const MANY_WITH_TASKS: &str = include_str!("many_with_tasks.sql");
 const LOOK: &str = "select run_no, revision, last_commit from holdpoint_runs where run_id = $1";
 
-/// For those who look at their plans.
-#[cfg(all(test, feature = "testing"))]
+/// For tests that look at their plans.
+#[cfg(all(test, feature = "server-tests"))]
 pub(crate) fn statements() -> [&'static str; 3] {
     [ONE_MOVE, MANY, MANY_WITH_TASKS]
 }
@@ -28,7 +29,13 @@ pub(super) enum Verdict {
     Stale,
 }
 
-/// Writes these transitions, each or none of it, and says which were written.
+/// Where a run is, and whether the transition in question brought it there.
+pub(super) enum Seen {
+    Ours { run_no: i64 },
+    At(Revision),
+}
+
+/// Writes each of these transitions or none of it, and returns which were written.
 pub(super) async fn send(
     connection: &mut PgConnection,
     jobs: &[Job],
@@ -36,71 +43,108 @@ pub(super) async fn send(
 ) -> Result<Vec<Verdict>, sqlx::Error> {
     let with_tasks = jobs.iter().any(Job::has_more);
     if let ([job], false) = (jobs, with_tasks) {
-        let row = one(job, now).fetch_optional(connection).await?;
-        let run_no = row.map(|row| row.try_get(0)).transpose()?;
+        let found = one(job, now).fetch_optional(connection).await?.map(row);
+        let run_no = found.map(|row| row.int("run_no")).transpose().map_err(unreadable)?;
         return Ok(vec![run_no.map_or(Verdict::Stale, |run_no| Verdict::Moved { run_no })]);
     }
     let statement = if with_tasks {
         let statement = runs(sqlx::query(MANY_WITH_TASKS), jobs).bind(now);
-        let statement = asking::bind(grants(links(openings(changes(statement, jobs), jobs), jobs), jobs), jobs);
-        statement.bind(each(jobs, Job::last_run))
+        asking::bind(grants(openings(changes(statement, jobs), jobs), jobs), jobs)
     } else {
-        links(runs(sqlx::query(MANY), jobs).bind(now), jobs).bind(each(jobs, Job::last_run))
+        runs(sqlx::query(MANY), jobs).bind(now)
     };
     let mut verdicts = vec![Verdict::Stale; jobs.len()];
-    for row in statement.fetch_all(connection).await? {
-        judge(&row, &mut verdicts)?;
+    for found in statement.fetch_all(connection).await? {
+        judge(&row(found), &mut verdicts).map_err(unreadable)?;
     }
     Ok(verdicts)
 }
 
 /// Where the run is, and whether this transition brought it there.
 pub(super) async fn look(connection: &mut PgConnection, job: &Job) -> Result<Seen, sqlx::Error> {
-    let Some(row) = sqlx::query(LOOK).bind(job.run.as_str()).fetch_optional(connection).await? else {
-        return Ok(Seen::At(0));
-    };
-    let (revision, last): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
-    if revision == job.next && last == job.token {
-        Ok(Seen::Ours { run_no: row.try_get(0)? })
-    } else {
+    let found = sqlx::query(LOOK).bind(job.step.run.as_str()).fetch_optional(connection).await?;
+    let seen = |row: Row| {
+        let revision = Revision(row.number("revision")?);
+        if revision == job.step.next && row.int("last_commit")? == job.token {
+            return Ok(Seen::Ours { run_no: row.int("run_no")? });
+        }
         Ok(Seen::At(revision))
-    }
+    };
+    found.map_or(Ok(Seen::At(Revision(0))), |found| seen(row(found)).map_err(unreadable))
 }
 
-fn judge(row: &PgRow, verdicts: &mut [Verdict]) -> Result<(), sqlx::Error> {
-    let place: i64 = row.try_get(0)?;
-    let run_no: Option<i64> = row.try_get(1)?;
-    if let Some(verdict) = usize::try_from(place).ok().and_then(|place| verdicts.get_mut(place)) {
+fn judge(row: &Row, verdicts: &mut [Verdict]) -> Result<(), StoreError> {
+    let run_no = row.int_or_null("run_no")?;
+    if let Some(verdict) = verdicts.get_mut(row.number::<usize>("n")?) {
         *verdict = run_no.map_or(Verdict::LeaseLost, |run_no| Verdict::Moved { run_no });
     }
     Ok(())
 }
 
+fn unreadable(error: StoreError) -> sqlx::Error {
+    sqlx::Error::Decode(Box::new(error))
+}
+
+/// The values of a job that every statement writes.
+impl Job {
+    fn status(&self) -> i16 {
+        status_number(self.step.head.status)
+    }
+
+    fn pause(&self) -> Option<i64> {
+        self.step.head.continuation.as_ref().map(|continuation| i64::from(continuation.pause.0))
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        self.step.head.deadline.map(|deadline| deadline.0)
+    }
+
+    fn owner(&self) -> Option<&str> {
+        self.step.hold.as_ref().map(|hold| hold.owner.as_str())
+    }
+
+    fn lease_ms(&self) -> i64 {
+        self.step.hold.as_ref().map_or(0, |hold: &Hold| signed(hold.length_ms()))
+    }
+
+    fn agent(&self) -> &str {
+        self.step.head.agent.as_deref().unwrap_or_default()
+    }
+
+    fn tenant(&self) -> String {
+        tenant_key(self.step.head.tenant.as_deref())
+    }
+
+    /// The audit chain after it, if it creates the run. Of other runs the database knows it.
+    fn created_link(&self) -> Option<[u8; 32]> {
+        self.step.creates().then(|| self.step.link_after(None).0)
+    }
+}
+
 fn one(job: &Job, now: Option<i64>) -> Statement<'_> {
-    let head = head_columns(&job.head);
-    let statement = sqlx::query(if job.at == 0 { ONE_CREATE } else { ONE_MOVE })
-        .bind(job.run.as_str())
-        .bind(job.at)
-        .bind(job.next)
-        .bind(head.status)
-        .bind(head.agent)
-        .bind(head.tenant)
-        .bind(head.pause)
-        .bind(head.deadline)
-        .bind(job.owner.as_ref().map(OwnerId::as_str))
-        .bind(job.lease_us)
-        .bind(job.moved_at)
+    let statement = sqlx::query(if job.step.creates() { ONE_CREATE } else { ONE_MOVE })
+        .bind(job.step.run.as_str())
+        .bind(signed(job.step.at.0))
+        .bind(signed(job.step.next.0))
+        .bind(job.status())
+        .bind(job.pause())
+        .bind(job.deadline())
+        .bind(job.owner())
+        .bind(job.lease_ms())
+        .bind(job.step.moment.0)
         .bind(job.token)
-        .bind(&*job.body)
-        .bind(job.audit.as_deref())
+        .bind(&*job.step.body)
+        .bind(job.step.audit.as_deref())
         .bind(now);
-    if job.at != 0 {
+    if !job.step.creates() {
         return statement;
     }
     statement
-        .bind(job.created_link.map(|link| link.0))
-        .bind(job.head.session.as_deref())
-        .bind(job.slot.as_deref())
+        .bind(job.agent())
+        .bind(job.tenant())
+        .bind(job.created_link())
+        .bind(job.step.head.session.as_deref())
+        .bind(job.is_alone())
         .bind(job.last_run())
 }
 
@@ -112,41 +156,38 @@ fn each<'j, T>(jobs: &'j [Job], column: impl Fn(&'j Job) -> T) -> Vec<T> {
 fn runs<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
     statement
         .bind((0..).take(jobs.len()).collect::<Vec<i64>>())
-        .bind(each(jobs, |job| job.run.as_str()))
-        .bind(each(jobs, |job| job.at))
-        .bind(each(jobs, |job| job.next))
-        .bind(each(jobs, |job| head_columns(&job.head).status))
-        .bind(each(jobs, |job| head_columns(&job.head).agent))
-        .bind(each(jobs, |job| head_columns(&job.head).tenant))
-        .bind(each(jobs, |job| head_columns(&job.head).pause))
-        .bind(each(jobs, |job| head_columns(&job.head).deadline))
-        .bind(each(jobs, |job| job.owner.as_ref().map(OwnerId::as_str)))
-        .bind(each(jobs, |job| job.lease_us))
-        .bind(each(jobs, |job| job.moved_at))
+        .bind(each(jobs, |job| job.step.run.as_str()))
+        .bind(each(jobs, |job| signed(job.step.at.0)))
+        .bind(each(jobs, |job| signed(job.step.next.0)))
+        .bind(each(jobs, Job::status))
+        .bind(each(jobs, Job::pause))
+        .bind(each(jobs, Job::deadline))
+        .bind(each(jobs, Job::owner))
+        .bind(each(jobs, Job::lease_ms))
+        .bind(each(jobs, |job| job.step.moment.0))
         .bind(each(jobs, |job| job.token))
-        .bind(each(jobs, |job| &*job.body))
-        .bind(each(jobs, |job| job.audit.as_deref()))
+        .bind(each(jobs, |job| &*job.step.body))
+        .bind(each(jobs, |job| job.step.audit.as_deref()))
+        .bind(each(jobs, Job::agent))
+        .bind(each(jobs, Job::tenant))
+        .bind(each(jobs, Job::created_link))
+        .bind(each(jobs, |job| job.step.head.session.as_deref()))
+        .bind(each(jobs, Job::is_alone))
+        .bind(each(jobs, Job::last_run))
 }
 
-/// The chains and sessions of runs that are created. Those of others the database knows.
-fn links<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
-    statement
-        .bind(each(jobs, |job| job.created_link.map(|link| link.0)))
-        .bind(each(jobs, |job| job.head.session.as_deref()))
-        .bind(each(jobs, |job| job.slot.as_deref()))
-}
-
-/// The tasks of all transitions, each with the place of its transition.
-fn tasks(jobs: &[Job]) -> impl Iterator<Item = (i64, &Folded)> {
+/// What the jobs bring of one kind, each with the position of its job.
+pub(super) fn all<'j, T>(jobs: &'j [Job], of: impl Fn(&'j Job) -> &'j [T]) -> Vec<(i64, &'j T)> {
     let jobs = (0..).zip(jobs);
-    jobs.flat_map(|(place, job)| job.tasks.iter().map(move |task| (place, task)))
+    jobs.flat_map(|(position, job)| of(job).iter().map(move |item| (position, item))).collect()
 }
 
-/// The guards of tasks that are closed, and whether nothing comes in their place.
+/// The guards of tasks that are closed, and whether no task comes in their place.
 fn changes<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
-    let closed: Vec<_> = tasks(jobs).filter(|(_, task)| task.guard.is_some() || task.opening.is_none()).collect();
+    let mut closed = all(jobs, |job| &job.tasks);
+    closed.retain(|(_, task)| task.guard.is_some() || task.opening.is_none());
     statement
-        .bind(closed.iter().map(|(place, _)| *place).collect::<Vec<i64>>())
+        .bind(closed.iter().map(|(position, _)| *position).collect::<Vec<_>>())
         .bind(closed.iter().map(|(_, task)| i64::from(task.turn.0)).collect::<Vec<_>>())
         .bind(closed.iter().map(|(_, task)| i64::from(task.index.0)).collect::<Vec<_>>())
         .bind(closed.iter().map(|(_, task)| task.guard_columns().0).collect::<Vec<_>>())
@@ -156,9 +197,11 @@ fn changes<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
 
 /// The tasks that are opened.
 fn openings<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
-    let opened: Vec<_> = tasks(jobs).filter_map(|(place, task)| Some((place, task.opening.as_deref()?))).collect();
+    let tasks: Vec<(i64, &Folded)> = all(jobs, |job| &job.tasks);
+    let opened: Vec<_> =
+        tasks.iter().filter_map(|(position, task)| Some((*position, task.opening.as_deref()?))).collect();
     statement
-        .bind(opened.iter().map(|(place, _)| *place).collect::<Vec<i64>>())
+        .bind(opened.iter().map(|(position, _)| *position).collect::<Vec<_>>())
         .bind(opened.iter().map(|(_, task)| i64::from(task.turn.0)).collect::<Vec<_>>())
         .bind(opened.iter().map(|(_, task)| i64::from(task.index.0)).collect::<Vec<_>>())
         .bind(opened.iter().map(|(_, task)| task.tool.as_str()).collect::<Vec<_>>())
@@ -169,13 +212,11 @@ fn openings<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
         .bind(opened.iter().map(|(_, task)| &*task.body).collect::<Vec<_>>())
 }
 
-/// The grants of all transitions, each with the place of its transition.
+/// The grants of all transitions.
 fn grants<'j>(statement: Statement<'j>, jobs: &'j [Job]) -> Statement<'j> {
-    let jobs = (0..).zip(jobs);
-    let made: Vec<(i64, &GrantOpening)> =
-        jobs.flat_map(|(place, job)| job.grants.iter().map(move |grant| (place, grant))).collect();
+    let made: Vec<(i64, &GrantOpening)> = all(jobs, |job| &job.step.grants);
     statement
-        .bind(made.iter().map(|(place, _)| *place).collect::<Vec<i64>>())
+        .bind(made.iter().map(|(position, _)| *position).collect::<Vec<_>>())
         .bind(made.iter().map(|(_, grant)| &*grant.id).collect::<Vec<_>>())
         .bind(made.iter().map(|(_, grant)| grant.tool.as_str()).collect::<Vec<_>>())
         .bind(made.iter().map(|(_, grant)| grant.until.map(|until| until.0)).collect::<Vec<_>>())

@@ -11,14 +11,20 @@ fn an_old_server_is_refused_with_its_version() {
 }
 
 #[tokio::test]
-async fn patience_comes_to_its_end() {
+async fn attempts_end_when_the_database_was_away_for_too_long() {
     let address = Address::parse("postgres://nobody@localhost/none").unwrap();
-    let mut patience = Pool::new(address, 30, 1).patience();
-    let mut pauses = 0;
-    while patience.pause().await {
-        pauses += 1;
-        assert!(pauses < 10);
+    let mut retry = Pool::new(address, 30, 1).retry();
+    let mut attempts = 0;
+    while retry.again(&timed_out()).await {
+        attempts += 1;
+        assert!(attempts < 10);
     }
-    assert!(pauses > 0);
-    assert!(patience.ended_in_vain());
+    assert!(attempts > 0 && retry.is_unsure);
+    assert!(!retry.begin(false), "another thing has no time left");
+}
+
+#[tokio::test]
+async fn an_error_that_would_come_again_is_not_tried_again() {
+    let address = Address::parse("postgres://nobody@localhost/none").unwrap();
+    assert!(!Pool::new(address, 1_000, 1).retry().again(&sqlx::Error::RowNotFound).await);
 }

@@ -5,26 +5,26 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sqlx::Row;
+use holdpoint_core::Revision;
+use holdpoint_store::{StoreError, Topics};
 use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::Wakes;
-use super::notification::{Notification, Topics};
+use super::notification::Notification;
 use crate::fault::timed_out;
 use crate::pool::{Pool, STATEMENT_LIMIT};
-use crate::row::column;
 
 const CHANNEL: &str = "holdpoint";
 /// A process sends at most one notification in this time.
 const TELL_EVERY: Duration = Duration::from_millis(5);
-/// How often the runs that somebody waits for are looked at, whatever notifications said.
+/// How often the runs that a caller waits for are looked at, whatever notifications said.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long to wait before a broken connection is opened again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(200);
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// What was told may be lost in a crash of the server; so are those who would have heard it.
+/// A notification may be lost in a crash of the server; so are the connections that would have received it.
 const SESSION: &str = "set synchronous_commit = off";
 const WHO: &str = "select pg_backend_pid()";
 const TELL: &str = "select pg_notify($1, $2)";
@@ -61,7 +61,7 @@ async fn send(
         None => {
             let mut connection = pool.connect().await?;
             sqlx::raw_sql(SESSION).execute(&mut connection).await?;
-            let who: i32 = sqlx::query(WHO).fetch_one(&mut connection).await?.try_get(0)?;
+            let who: i32 = sqlx::query_scalar(WHO).fetch_one(&mut connection).await?;
             wakes.teller.store(who, Ordering::Relaxed);
             connection
         }
@@ -71,7 +71,7 @@ async fn send(
     Ok(connection)
 }
 
-/// Hears what happened elsewhere.
+/// Receives what happened elsewhere.
 pub(super) async fn listen(wakes: Arc<Wakes>, pool: Arc<Pool>) {
     loop {
         if let Err(error) = hear(&wakes, &pool).await {
@@ -88,10 +88,10 @@ async fn hear(wakes: &Wakes, pool: &Pool) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect_with(&own).await?;
     listener.eager_reconnect(false);
     listener.listen(CHANNEL).await?;
-    // Whatever was said while nobody listened.
+    // Notifications that were sent before are missed.
     wakes.missed.notify_one();
     while let Some(said) = listener.try_recv().await? {
-        // What we said ourselves everybody here knows already.
+        // What this process sent, its callers know already.
         if i64::from(said.process_id()) != i64::from(wakes.teller.load(Ordering::Relaxed)) {
             wakes.heard(&Notification::from_payload(said.payload()));
         }
@@ -99,7 +99,7 @@ async fn hear(wakes: &Wakes, pool: &Pool) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// Looks now and then, and when something was missed, at the runs that somebody waits for.
+/// Looks now and then, and when something was missed, at the runs that a caller waits for.
 pub(super) async fn look(wakes: Arc<Wakes>, pool: Arc<Pool>) {
     loop {
         // Both ways out of the wait are the same to us.
@@ -108,29 +108,33 @@ pub(super) async fn look(wakes: Arc<Wakes>, pool: Arc<Pool>) {
             wakes.wake(Topics::ALL);
         }
         wakes.echo();
-        let awaited = wakes.waiters.awaited();
-        if awaited.is_empty() {
-            continue;
-        }
-        let rows = pool.rows("look at runs", || sqlx::query(LOOK).bind(awaited.clone())).await;
-        // The next look comes soon.
-        let Ok(rows) = rows else { continue };
-        let seen = rows.iter().filter_map(|row| Some((column::<i64>(row, 0).ok()?, column::<i64>(row, 1).ok()?)));
-        let seen: HashMap<i64, i64> = seen.collect();
-        for run_no in &awaited {
-            match seen.get(run_no) {
-                Some(revision) => wakes.waiters.saw(*run_no, *revision),
-                None => wakes.waiters.gone(*run_no),
-            }
-        }
+        // A look that fails is followed by another one soon.
+        let _ = look_at_awaited(&wakes, &pool).await;
     }
 }
 
+async fn look_at_awaited(wakes: &Wakes, pool: &Pool) -> Result<(), StoreError> {
+    let awaited = wakes.notifier.awaited_runs();
+    if awaited.is_empty() {
+        return Ok(());
+    }
+    let rows = pool.rows("look at runs", || sqlx::query(LOOK).bind(&awaited)).await?;
+    let seen = rows.iter().map(|row| Ok((row.int("run_no")?, Revision(row.number("revision")?))));
+    let seen = seen.collect::<Result<HashMap<i64, Revision>, StoreError>>()?;
+    for run_no in &awaited {
+        match seen.get(run_no) {
+            Some(revision) => wakes.notifier.moved(run_no, *revision),
+            None => wakes.notifier.pruned(run_no),
+        }
+    }
+    Ok(())
+}
+
 impl Wakes {
-    /// Something happened elsewhere.
+    /// Another process moved runs.
     pub(super) fn heard(&self, notification: &Notification) {
         for (run_no, revision) in &notification.moves {
-            self.waiters.saw(*run_no, *revision);
+            self.notifier.moved(run_no, *revision);
         }
         self.wake(notification.topics);
         if notification.everything {
@@ -138,11 +142,8 @@ impl Wakes {
         }
     }
 
-    /// What was to be told is not known any more.
+    /// A notification was not sent and is not known any more.
     fn lost_notification(&self) {
-        let mut notification = self.notification.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        notification.everything = true;
-        drop(notification);
-        self.told.notify_one();
+        self.tell(|notification| notification.everything = true);
     }
 }

@@ -1,6 +1,9 @@
-//! What others must hear, as the text of one notification.
+//! What other processes are told, as the text of one notification.
 
 use std::fmt::Write;
+
+use holdpoint_core::Revision;
+use holdpoint_store::Topics;
 
 /// PostgreSQL takes less than 8,000 bytes.
 pub(super) const PAYLOAD_BYTES_MAX: usize = 7_900;
@@ -12,22 +15,11 @@ const RUNS: &str = "r";
 const QUESTIONS: &str = "q";
 const EVERYTHING: &str = "*";
 
-/// Which topics have something new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Topics {
-    pub(super) tasks: bool,
-    pub(super) runs: bool,
-    pub(super) questions: bool,
-}
-
-impl Topics {
-    pub(super) const ALL: Self = Self { tasks: true, runs: true, questions: true };
-}
-
 /// Moves of runs, and which topics have something new.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Notification {
-    pub(super) moves: Vec<(i64, i64)>,
+    /// Runs by their numbers, and how many records they have.
+    pub(super) moves: Vec<(i64, Revision)>,
     pub(super) topics: Topics,
     /// Too much to name.
     pub(super) everything: bool,
@@ -38,18 +30,12 @@ impl Notification {
         self.moves.is_empty() && self.topics == Topics::default() && !self.everything
     }
 
-    pub(super) fn run(&mut self, run_no: i64, revision: i64) {
+    pub(super) fn run(&mut self, run_no: i64, revision: Revision) {
         if self.moves.len() < MOVES_MAX {
             self.moves.push((run_no, revision));
         } else {
             self.everything = true;
         }
-    }
-
-    pub(super) fn topics(&mut self, topics: Topics) {
-        self.topics.tasks |= topics.tasks;
-        self.topics.runs |= topics.runs;
-        self.topics.questions |= topics.questions;
     }
 
     /// Words with spaces between them: topics by a letter, a run as `number:revision` in hexadecimal.
@@ -63,12 +49,12 @@ impl Notification {
         for (run_no, revision) in &self.moves {
             let space = if text.is_empty() { "" } else { " " };
             // Writing into a string cannot fail.
-            let _ = write!(text, "{space}{run_no:x}:{revision:x}");
+            let _ = write!(text, "{space}{run_no:x}:{:x}", revision.0);
         }
         if self.everything || text.len() > PAYLOAD_BYTES_MAX { EVERYTHING.to_owned() } else { text }
     }
 
-    /// Words that nobody knows may be of a newer version: then everything may have changed.
+    /// Unknown words may be of a newer version: then everything may have changed.
     pub(super) fn from_payload(payload: &str) -> Self {
         let mut notification = Self::default();
         for word in payload.split_ascii_whitespace() {
@@ -86,7 +72,7 @@ impl Notification {
     }
 }
 
-fn parse(word: &str) -> Option<(i64, i64)> {
+fn parse(word: &str) -> Option<(i64, Revision)> {
     let (run_no, revision) = word.split_once(':')?;
-    Some((i64::from_str_radix(run_no, 16).ok()?, i64::from_str_radix(revision, 16).ok()?))
+    Some((i64::from_str_radix(run_no, 16).ok()?, Revision(u64::from_str_radix(revision, 16).ok()?)))
 }

@@ -260,7 +260,7 @@ async fn rows_of_two_runs_that_changed_places_are_named() {
 
 #[tokio::test]
 async fn a_run_that_was_given_to_another_tenant_is_named() {
-    let findings = found("update holdpoint_runs set audit_tenant = '=other' where run_id = 'b'").await;
+    let findings = found("update holdpoint_runs set tenant = '=other' where run_id = 'b'").await;
     let first = Finding::RowChanged { run: RunId::new("b"), revision: Revision(1) };
     let gone = Finding::RunMissing { tenant: Some("acme".into()), run: RunId::new("b"), seal: 1 };
     assert!(findings.contains(&first) && findings.contains(&gone), "{findings:?}");
@@ -287,8 +287,7 @@ async fn a_tombstone_of_a_run_that_was_never_pruned_is_named() {
     let false_of = |run: &str| Finding::TombstoneFalse { tenant: Some("acme".into()), run: RunId::new(run) };
     let stone =
         |values: &str| format!("insert into holdpoint_tombstones (tenant, run_id, revision, link, seal, at) {values}");
-    let living =
-        "select audit_tenant, run_id, audit_revision, audit_link, seal_no, 1 from holdpoint_runs where run_id = 'b'";
+    let living = "select tenant, run_id, audit_revision, audit_link, seal_no, 1 from holdpoint_runs where run_id = 'b'";
     assert_eq!(found(&stone(living)).await, [false_of("b")], "the run is there");
     let made_up = stone("values ('=acme', 'made up', 9, decode(repeat('00', 32), 'hex'), 2, 1)");
     assert_eq!(found(&made_up).await, [false_of("made up")], "the seal does not know it");
