@@ -39,6 +39,7 @@ fn nothing_is_lost_or_done_twice_when_processes_on_sqlite_are_killed() {
     survives("sqlite", "1");
 }
 
+#[cfg(feature = "server-tests")]
 #[test]
 fn nothing_is_lost_or_done_twice_when_processes_on_postgres_are_killed() {
     survives("postgres", "2");
@@ -83,6 +84,7 @@ fn suspended_processes_bad_links_races_and_late_answers_do_no_harm_on_sqlite() {
     campaign_holds("sqlite");
 }
 
+#[cfg(feature = "server-tests")]
 #[test]
 fn suspended_processes_bad_links_races_and_late_answers_do_no_harm_on_postgres() {
     campaign_holds("postgres");

@@ -11,7 +11,6 @@ use holdpoint_store::{
     CommitError, GrantsLayer, Head, Layer, QuestionChange, RunLeasesLayer, RunLogLayer, Scope, Store, StoreError,
     TaskCompletion, TaskLease, TaskQueueLayer, TaskState, Transition,
 };
-use holdpoint_store_postgres::testing::Scratch;
 
 /// Runs worlds on a store and on the model: both must tell the same story.
 fn check(backing: Backing, seeds: std::ops::Range<u64>) {
@@ -40,10 +39,11 @@ fn worlds_are_the_same_in_sqlite() {
     check(Backing::store(&format!("sqlite:{}", folder.path().join("runs.db").display())).unwrap(), 0..40);
 }
 
+#[cfg(feature = "server-tests")]
 #[test]
 fn worlds_are_the_same_in_postgres() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let scratch = runtime.block_on(Scratch::new()).unwrap();
+    let scratch = runtime.block_on(holdpoint_store_postgres::testing::Scratch::new()).unwrap();
     check(Backing::store(scratch.url()).unwrap(), 0..20);
 }
 

@@ -4,16 +4,11 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use holdpoint::store::RunFilter;
-use holdpoint_store_postgres::testing::Scratch;
 use holdpoint_testkit::{Report, RunOptions, StoreChoice, Verdict, run_path, run_text};
-use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-/// How often a test looks before it gives up.
-const LOOKS_MAX: u32 = 200;
 /// Most of the time goes into waiting for the disk.
 const JOBS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
@@ -67,13 +62,6 @@ fn every_scenario_holds_on_sqlite() {
 }
 
 #[test]
-fn every_scenario_holds_on_postgres() {
-    let scratch = wait(Scratch::new()).unwrap();
-    all_hold_on(scratch.url());
-    wait(scratch.close()).unwrap();
-}
-
-#[test]
 fn runs_are_in_the_file_afterwards_and_the_file_can_be_used_again() {
     let folder = TempDir::new().unwrap();
     let url = file_in(&folder);
@@ -92,47 +80,6 @@ fn runs_are_in_the_file_afterwards_and_the_file_can_be_used_again() {
     }
 }
 
-/// How many connections with this name the server has.
-async fn connections(server: &str, name: &str) -> i64 {
-    let mut line = PgConnection::connect(server).await.unwrap();
-    let count = sqlx::query_scalar("select count(*) from pg_stat_activity where application_name = $1").bind(name);
-    let count = count.fetch_one(&mut line).await.unwrap();
-    line.close().await.unwrap();
-    count
-}
-
-#[test]
-fn scenarios_leave_no_connection_behind() {
-    let scratch = wait(Scratch::new()).unwrap();
-    let server = scratch.url().to_owned();
-    let name = format!("scenarios-{}", std::process::id());
-    let named = format!("{server}{}application_name={name}", if server.contains('?') { '&' } else { '?' });
-    let store = wait(async {
-        let store = holdpoint::open_store(&named).await.unwrap();
-        store.runs.list(&RunFilter::default()).await.unwrap();
-        assert!(connections(&server, &name).await > 0, "the name reaches the server");
-        store
-    });
-    drop(store);
-    for _ in 0..3 {
-        let report = run_text(WANDERING, "inline.yaml", &on(&named));
-        assert!(report.ok(), "{report}");
-    }
-    // The server notices a little later that somebody left.
-    let gone = wait(async {
-        for _ in 0..LOOKS_MAX {
-            if connections(&server, &name).await == 0 {
-                return true;
-            }
-            // tidy: sleeps because the server tells nobody that a connection ended.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        false
-    });
-    assert!(gone, "connections are left");
-    wait(scratch.close()).unwrap();
-}
-
 #[test]
 fn a_store_that_cannot_be_opened_fails_the_first_step_that_needs_it() {
     let folder = TempDir::new().unwrap();
@@ -141,4 +88,65 @@ fn a_store_that_cannot_be_opened_fails_the_first_step_that_needs_it() {
     let Verdict::Failed { step: Some((1, "run")), difference } = &report.verdict else { panic!("{report}") };
     assert_eq!(difference.path, "error");
     assert!(difference.seen.to_string().contains("store_missing"), "{}", difference.seen);
+}
+
+#[cfg(feature = "server-tests")]
+mod on_a_server {
+    use std::time::Duration;
+
+    use holdpoint_store_postgres::testing::Scratch;
+    use sqlx::{Connection, PgConnection};
+
+    use super::{RunFilter, WANDERING, all_hold_on, on, run_text, wait};
+
+    /// How often a test looks before it gives up.
+    const LOOKS_MAX: u32 = 200;
+
+    #[test]
+    fn every_scenario_holds_on_postgres() {
+        let scratch = wait(Scratch::new()).unwrap();
+        all_hold_on(scratch.url());
+        wait(scratch.close()).unwrap();
+    }
+
+    /// How many connections with this name the server has.
+    async fn connections(server: &str, name: &str) -> i64 {
+        let mut line = PgConnection::connect(server).await.unwrap();
+        let count = sqlx::query_scalar("select count(*) from pg_stat_activity where application_name = $1").bind(name);
+        let count = count.fetch_one(&mut line).await.unwrap();
+        line.close().await.unwrap();
+        count
+    }
+
+    #[test]
+    fn scenarios_leave_no_connection_behind() {
+        let scratch = wait(Scratch::new()).unwrap();
+        let server = scratch.url().to_owned();
+        let name = format!("scenarios-{}", std::process::id());
+        let named = format!("{server}{}application_name={name}", if server.contains('?') { '&' } else { '?' });
+        let store = wait(async {
+            let store = holdpoint::open_store(&named).await.unwrap();
+            store.runs.list(&RunFilter::default()).await.unwrap();
+            assert!(connections(&server, &name).await > 0, "the name reaches the server");
+            store
+        });
+        drop(store);
+        for _ in 0..3 {
+            let report = run_text(WANDERING, "inline.yaml", &on(&named));
+            assert!(report.ok(), "{report}");
+        }
+        // The server notices a little later that somebody left.
+        let gone = wait(async {
+            for _ in 0..LOOKS_MAX {
+                if connections(&server, &name).await == 0 {
+                    return true;
+                }
+                // tidy: sleeps because the server tells nobody that a connection ended.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            false
+        });
+        assert!(gone, "connections are left");
+        wait(scratch.close()).unwrap();
+    }
 }

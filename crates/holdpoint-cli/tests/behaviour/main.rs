@@ -5,7 +5,9 @@ mod audit;
 mod cli;
 mod common;
 mod config;
+#[cfg(feature = "server-tests")]
 mod http_examples;
+#[cfg(feature = "server-tests")]
 mod machines;
 mod policy;
 #[cfg(target_os = "linux")]

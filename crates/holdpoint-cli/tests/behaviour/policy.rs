@@ -10,7 +10,6 @@ use holdpoint::policy::Rules;
 use holdpoint::store::{ManualClock, Store};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Actor, Agent, Decisions, RunId, RunRequest, StoreOptions, open_store_with};
-use holdpoint_store_postgres::testing::Scratch;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -164,7 +163,12 @@ fn replayed_on(url: &str) {
 fn a_replay_decides_edited_calls_as_they_were_asked_for_and_as_they_ran() {
     let folder = TempDir::new().unwrap();
     replayed_on(&format!("sqlite:{}", folder.path().join("runs.db").display()));
-    let scratch = wait(Scratch::new()).unwrap();
+}
+
+#[cfg(feature = "server-tests")]
+#[test]
+fn a_replay_of_runs_on_a_server_decides_the_same() {
+    let scratch = wait(holdpoint_store_postgres::testing::Scratch::new()).unwrap();
     replayed_on(scratch.url());
     wait(scratch.close()).unwrap();
 }

@@ -216,6 +216,7 @@ fn example() -> TempDir {
     folder
 }
 
+#[cfg(feature = "server-tests")]
 #[test]
 fn the_example_runs_with_a_worker_in_python_and_a_person_of_finance() {
     let folder = example();

@@ -13,7 +13,6 @@ use holdpoint::policy::Rules;
 use holdpoint::store::{ManualClock, RunFilter, Store, Topic};
 use holdpoint::tools::tool;
 use holdpoint::{Actor, Agent, RunRequest, RunResult, Status, StoreOptions, open_store, open_store_with};
-use holdpoint_store_postgres::testing::Scratch;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -63,12 +62,9 @@ async fn run_long_ago(url: &str, decide: &str, tenant: Option<&str>) -> RunResul
 }
 
 #[test]
-fn scenarios_run_on_a_file_and_on_a_server() {
+fn scenarios_run_on_a_file() {
     let folder = TempDir::new().unwrap();
     snapshot("test_ok", &said(&["test", HOLDS, "--store", &file_in(&folder)], ""));
-    let scratch = wait(Scratch::new()).unwrap();
-    snapshot("test_ok", &said(&["test", HOLDS, "--store", scratch.url()], ""));
-    wait(scratch.close()).unwrap();
 }
 
 #[test]
@@ -88,15 +84,6 @@ fn a_store_that_cannot_be_opened_is_told_once_before_anything_runs() {
 }
 
 #[test]
-fn a_database_that_is_not_on_the_server_is_told() {
-    let scratch = wait(Scratch::new()).unwrap();
-    let gone = format!("{}_gone", scratch.url());
-    let said = said(&["prune", "--store", &gone, "--older-than", "1d"], "");
-    assert!(said.starts_with("exit 2\n") && said.contains("error[store_missing]"), "{said}");
-    wait(scratch.close()).unwrap();
-}
-
-#[test]
 fn commands_that_need_a_lasting_store_refuse_memory() {
     let refused = said(&["migrate", "--store", "memory"], "");
     snapshot("store_memory", &refused);
@@ -111,10 +98,6 @@ fn migrate_says_from_where_to_where() {
     snapshot("migrate_new", &said(&["migrate", "--store", &file], ""));
     snapshot("migrate_again", &said(&["migrate", "--store", &file], ""));
     snapshot("migrate_json", &said(&["migrate", "--store", &other, "--json"], ""));
-    let scratch = wait(Scratch::new()).unwrap();
-    snapshot("migrate_brought", &said(&["migrate", "--store", scratch.url()], ""));
-    snapshot("migrate_again", &said(&["migrate", "--store", scratch.url()], ""));
-    wait(scratch.close()).unwrap();
 }
 
 fn pruned_on(url: &str) {
@@ -144,9 +127,6 @@ fn pruned_on(url: &str) {
 fn prune_removes_what_is_over_and_old_and_nothing_else() {
     let folder = TempDir::new().unwrap();
     pruned_on(&file_in(&folder));
-    let scratch = wait(Scratch::new()).unwrap();
-    pruned_on(scratch.url());
-    wait(scratch.close()).unwrap();
 }
 
 #[test]
@@ -200,9 +180,6 @@ fn worked_on(url: &str, signal: &str) {
 fn a_worker_does_deferred_calls_until_it_is_told_to_end() {
     let folder = TempDir::new().unwrap();
     worked_on(&file_in(&folder), "-INT");
-    let scratch = wait(Scratch::new()).unwrap();
-    worked_on(scratch.url(), "-TERM");
-    wait(scratch.close()).unwrap();
 }
 
 #[test]
@@ -213,4 +190,47 @@ fn a_worker_that_could_do_nothing_does_not_begin() {
     snapshot("worker_bad_glob", &said(&["worker", "--store", &url, "--tools", "[", "refund"], ""));
     let none = said(&["worker", "--store", &url, "--concurrency", "0"], "");
     assert!(none.starts_with("exit 2\n"), "{none}");
+}
+
+#[cfg(feature = "server-tests")]
+mod on_a_server {
+    use super::{HOLDS, pruned_on, said, snapshot, wait, worked_on};
+    use holdpoint_store_postgres::testing::Scratch;
+
+    fn on_a_database(check: impl FnOnce(&str)) {
+        let scratch = wait(Scratch::new()).unwrap();
+        check(scratch.url());
+        wait(scratch.close()).unwrap();
+    }
+
+    #[test]
+    fn scenarios_run() {
+        on_a_database(|url| snapshot("test_ok", &said(&["test", HOLDS, "--store", url], "")));
+    }
+
+    #[test]
+    fn a_database_that_is_not_there_is_told() {
+        on_a_database(|url| {
+            let said = said(&["prune", "--store", &format!("{url}_gone"), "--older-than", "1d"], "");
+            assert!(said.starts_with("exit 2\n") && said.contains("error[store_missing]"), "{said}");
+        });
+    }
+
+    #[test]
+    fn migrate_says_from_where_to_where() {
+        on_a_database(|url| {
+            snapshot("migrate_brought", &said(&["migrate", "--store", url], ""));
+            snapshot("migrate_again", &said(&["migrate", "--store", url], ""));
+        });
+    }
+
+    #[test]
+    fn prune_removes_what_is_over_and_old_and_nothing_else() {
+        on_a_database(pruned_on);
+    }
+
+    #[test]
+    fn a_worker_does_deferred_calls_until_it_is_told_to_end() {
+        on_a_database(|url| worked_on(url, "-TERM"));
+    }
 }

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use holdpoint_store_postgres::testing::Scratch;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
@@ -71,9 +70,10 @@ async fn the_inbox_can_be_followed_and_goes_on_where_it_broke() {
     assert_eq!((&answered["id"], &answered["status"]), (&asked["id"], &Value::from("answered")));
 }
 
+#[cfg(feature = "server-tests")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_break_between_two_questions_of_one_commit_loses_none() {
-    let scratch = Scratch::new().await.unwrap();
+    let scratch = holdpoint_store_postgres::testing::Scratch::new().await.unwrap();
     let store = holdpoint::open_store(scratch.url()).await.unwrap();
     let stage = Stage::with(Setting { store: Some(store), ..Setting::default() }).await;
     let follow = |last: &str| {

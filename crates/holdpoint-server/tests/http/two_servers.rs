@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use holdpoint::open_store;
 use holdpoint::store::Store;
-use holdpoint_store_postgres::testing::Scratch;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -78,16 +77,22 @@ async fn two_servers_share_one_file() {
     shares_everything(&url).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_follower_outlives_the_server_that_drives_postgres() {
-    let scratch = Scratch::new().await.unwrap();
-    follows_over_a_death(scratch.url()).await;
-    scratch.close().await.unwrap();
-}
+#[cfg(feature = "server-tests")]
+mod on_a_server {
+    use super::{follows_over_a_death, shares_everything};
+    use holdpoint_store_postgres::testing::Scratch;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_servers_share_one_database() {
-    let scratch = Scratch::new().await.unwrap();
-    shares_everything(scratch.url()).await;
-    scratch.close().await.unwrap();
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_follower_outlives_the_server_that_drives_postgres() {
+        let scratch = Scratch::new().await.unwrap();
+        follows_over_a_death(scratch.url()).await;
+        scratch.close().await.unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn two_servers_share_one_database() {
+        let scratch = Scratch::new().await.unwrap();
+        shares_everything(scratch.url()).await;
+        scratch.close().await.unwrap();
+    }
 }

@@ -1,6 +1,7 @@
 //! What the entry points, the driver and the parts they are given do together. One program, so that it is linked once.
 #![allow(clippy::unwrap_used, reason = "the whole program is a test, its helpers included")]
 
+#[cfg(feature = "server-tests")]
 mod agentdojo;
 mod agents;
 mod asking;
@@ -28,7 +29,7 @@ mod models;
 mod payloads;
 mod properties;
 mod ready_made_hooks;
-#[cfg(feature = "providers")]
+#[cfg(all(feature = "providers", feature = "server-tests"))]
 mod real_llm;
 mod receipts;
 mod retrying;
