@@ -22,7 +22,7 @@ const LONG_FILES: [&str; 5] = [
 ];
 
 /// Crates in which functions still take tuples. Clean one, and remove it here.
-const TUPLE_CRATES: [&str; 9] = [
+const TUPLE_CRATES: [&str; 8] = [
     "holdpoint",
     "holdpoint-cli",
     "holdpoint-codec",
@@ -30,7 +30,6 @@ const TUPLE_CRATES: [&str; 9] = [
     "holdpoint-policy",
     "holdpoint-server",
     "holdpoint-store",
-    "holdpoint-store-postgres",
     "holdpoint-testkit",
 ];
 
