@@ -9,23 +9,24 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use holdpoint_core::{
     Attempt, CallIndex, CallKey, CallState, Code, Deferred, HookFailed, Input, Outcome, Rejection, Returned,
-    Settlement, Source, Step, ToolResult,
+    Settlement, Source, Step,
 };
 use holdpoint_tools::{Batch, BatchCall};
 use tokio::sync::{mpsc, oneshot};
 
-use super::run_one::{Calls, Grant, Prepared, Report};
+use super::run_one::{AuthorizedCall, Calls, Report};
 use super::{Cancelled, Driver, Interrupted};
 use crate::Error;
 use crate::background::queue::LateResult;
 use crate::call::lease::{Lease, NotStarted};
+use crate::call::perform::{Halt, NoPermit, not_executed};
 use crate::failpoint::Failpoint;
 
 /// What a wave knows of its calls beyond the run's state.
 #[derive(Default)]
 struct Wave {
     /// Calls that asked to start and wait for their intent to be durable.
-    waiting: HashMap<CallIndex, oneshot::Sender<Grant>>,
+    waiting: HashMap<CallIndex, oneshot::Sender<Result<Attempt, NoPermit>>>,
     /// Calls whose hook went away while they waited: their tools did not start, and will not.
     abandoned: HashSet<CallIndex>,
     /// Calls that were started and have no result: they run again, or a person is asked.
@@ -33,9 +34,9 @@ struct Wave {
 }
 
 impl Wave {
-    fn grant(&mut self, call: CallIndex, attempt: Attempt) {
+    fn permit(&mut self, call: CallIndex, attempt: Attempt) {
         let Some(reply) = self.waiting.remove(&call) else { return };
-        if reply.send(Grant::Start(attempt)).is_err() {
+        if reply.send(Ok(attempt)).is_err() {
             self.abandoned.insert(call);
         }
     }
@@ -77,8 +78,7 @@ impl Driver {
                 | Report::Begin { .. }
                 | Report::Defer { .. }
                 | Report::Unfinished(_)
-                | Report::Died
-                | Report::NotStarted(_) => {}
+                | Report::Halted(_) => {}
             }
         }
         match &outcome {
@@ -112,7 +112,7 @@ impl Driver {
                 Step::Start(intents) => {
                     self.parts.failpoints.reach(Failpoint::AfterIntent).await?;
                     for (call, attempt) in intents {
-                        wave.grant(call, attempt);
+                        wave.permit(call, attempt);
                     }
                 }
                 Step::Wait => tokio::select! {
@@ -147,16 +147,15 @@ impl Driver {
         let settings = run.settings();
         let executor = self.parts.executors.choose(&settings.executor).map_err(Error::from)?;
         let last = indices.iter().map(|index| index.as_usize() + 1).max().unwrap_or(0);
-        let mut calls: Vec<Option<Prepared>> = (0..last).map(|_| None).collect();
+        let mut calls: Vec<Option<AuthorizedCall>> = (0..last).map(|_| None).collect();
         for index in indices {
-            calls[index.as_usize()] = Prepared::new(&self.parts, run, (*index, self.context()));
+            calls[index.as_usize()] = AuthorizedCall::new(&self.parts, run, *index, self.context());
         }
         let batch_calls: Vec<BatchCall> = indices.iter().filter_map(|index| self.batch_call(*index)).collect();
         let run_one = Calls {
             parts: Arc::clone(&self.parts),
             context: Arc::clone(self.context()),
             settings: Arc::clone(settings),
-            run: run.id().clone(),
             calls,
             cancellation: self.live.token().child_token(),
             live: self.listeners.live(),
@@ -186,20 +185,20 @@ impl Driver {
     fn take(&mut self, report: Report, wave: &mut Wave) -> Result<(), Interrupted> {
         match report {
             // This process stops: no tool begins.
-            Report::Begin { reply, .. } if self.parts.stopping.is_on() => _ = reply.send(Grant::Stop),
+            Report::Begin { reply, .. } if self.parts.stopping.is_on() => _ = reply.send(Err(NoPermit::Stop)),
             Report::Begin { began, reply } => {
                 let call = began.call;
-                let grant = match self.feed(Input::Began(began)) {
+                let refused = match self.feed(Input::Began(began)) {
                     Ok(_) if self.running_attempt(call).is_some() => {
                         wave.waiting.insert(call, reply);
                         return Ok(());
                     }
-                    Ok(_) => Grant::Revoked,
-                    Err(Rejection::Stopping | Rejection::NotExpected { .. }) => Grant::Stop,
+                    Ok(_) => NoPermit::Revoked,
+                    Err(Rejection::Stopping | Rejection::NotExpected { .. }) => NoPermit::Stop,
                     Err(rejection) => return Err(rejection.into()),
                 };
                 // The executor was dropped: nothing starts.
-                let _ = reply.send(grant);
+                let _ = reply.send(Err(refused));
             }
             Report::Defer { call, recheck } => match self.feed(Input::Deferred(Deferred { call, recheck })) {
                 // The run stops or was cancelled, or the executor did something else with the call before.
@@ -215,9 +214,11 @@ impl Driver {
                     Err(rejection) => return Err(rejection.into()),
                 }
             }
-            Report::Died => return Err(Interrupted::Failed(Error::FailpointReached)),
-            Report::NotStarted(NotStarted::LeaseLost) => self.live.token().cancel(),
-            Report::NotStarted(NotStarted::Store(error)) => return Err(Interrupted::Failed(Error::Store(error))),
+            Report::Halted(Halt::Died) => return Err(Interrupted::Failed(Error::FailpointReached)),
+            Report::Halted(Halt::NotStarted(NotStarted::LeaseLost)) => self.live.token().cancel(),
+            Report::Halted(Halt::NotStarted(NotStarted::Store(error))) => {
+                return Err(Interrupted::Failed(Error::Store(error)));
+            }
             Report::End { call, attempt, settlement } => {
                 let attempt = if wave.is_abandoned(call) { self.running_attempt(call) } else { attempt };
                 self.note_unsaved(call, attempt, &settlement);
@@ -283,11 +284,5 @@ fn left_over(started: bool) -> Settlement {
     } else {
         "The executor did not run the call."
     };
-    Settlement {
-        outcome: Outcome::Failed,
-        code: Some(Code::ExecutorFailed),
-        source: None,
-        result: Arc::new(ToolResult::error(text)),
-        latency_us: 0,
-    }
+    not_executed(Outcome::Failed, Code::ExecutorFailed, text)
 }

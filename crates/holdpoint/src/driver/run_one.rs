@@ -1,27 +1,26 @@
-//! Runs one call: hooks, policy once more, intent, tool, result. The executor decides only when and where.
+//! Performs the calls of a batch for the driver. The executor decides only when and where.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_codec::{Context, idempotency_key};
 use holdpoint_core::{
-    Attempt, Began, CallIndex, CallKey, Code, Decision, Given, Outcome, Recheck, Returned, Run, RunId, Settings,
-    Settlement, ToolFacts, ToolResult, Unfinished,
+    Attempt, Began, CallIndex, CallKey, Code, Decision, Given, Outcome, Recheck, Returned, Run, Settings, Settlement,
+    ToolFacts, Unfinished,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
-use holdpoint_tools::{
-    AroundCall, Asking, CallFacts, HookError, HookFault, Invocation, Place, Ran, RunOne, Tool, ToolCall, Unsettled,
-};
+use holdpoint_tools::{Asking, CallFacts, Place, Ran, RunOne, ToolCall, Unsettled};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, Span};
+use tracing::Span;
 
 use super::facts::run_facts;
-use crate::call::lease::{Lease, NotStarted, start_attempt};
+use crate::call::lease::Lease;
+use crate::call::perform::{
+    EndedAttempt, Halt, NoPermit, Performed, Permit, Permitted, Progress, ReadyCall, not_executed,
+};
 use crate::events::spans;
 use crate::events::stream::{Live, StreamEvent};
-use crate::failpoint::Failpoint;
 use crate::parts::Parts;
 
 /// Takes what a tool says about how far it is.
@@ -29,31 +28,31 @@ type ProgressSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a call tells the driver.
 pub(super) enum Report {
-    /// The hooks let it through: may its tool start?
-    Begin { began: Began, reply: oneshot::Sender<Grant> },
-    /// Somebody outside is to run it.
-    Defer { call: CallIndex, recheck: Option<Decision> },
+    /// The hooks let it through: may its tool start? The driver answers once the intent is durable.
+    Begin {
+        began: Began,
+        reply: oneshot::Sender<Result<Attempt, NoPermit>>,
+    },
+    /// A worker or the application executes it.
+    Defer {
+        call: CallIndex,
+        recheck: Option<Decision>,
+    },
     /// It has its result. Without an attempt its tool did not start.
-    End { call: CallIndex, attempt: Option<Attempt>, settlement: Settlement },
-    /// It was started and has no result: it asks, or nobody knows what became of it.
+    End {
+        call: CallIndex,
+        attempt: Option<Attempt>,
+        settlement: Settlement,
+    },
+    /// It was started and has no result: it asks, or its outcome is unknown.
     Unfinished(Unfinished),
-    /// A failpoint after a tool's effect was reached.
-    Died,
-    /// Its tool did not start, and starts nowhere in this process.
-    NotStarted(NotStarted),
-    /// A hook failed.
-    HookFailed { call: CallIndex, detail: Arc<str>, returned: Option<Box<Returned>> },
-}
-
-/// The driver's answer to a call that wants to start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Grant {
-    /// Its intent is durable.
-    Start(Attempt),
-    /// Policy took its word back; the call is settled.
-    Revoked,
-    /// The run stops.
-    Stop,
+    /// It goes no further in this process.
+    Halted(Halt),
+    HookFailed {
+        call: CallIndex,
+        detail: Arc<str>,
+        returned: Option<Box<Returned>>,
+    },
 }
 
 /// A batch of calls as they were when the executor got them.
@@ -61,8 +60,7 @@ pub(super) struct Calls {
     pub(super) parts: Arc<Parts>,
     pub(super) context: Arc<Context>,
     pub(super) settings: Arc<Settings>,
-    pub(super) run: RunId,
-    pub(super) calls: Vec<Option<Prepared>>,
+    pub(super) calls: Vec<Option<AuthorizedCall>>,
     pub(super) cancellation: CancellationToken,
     pub(super) live: Option<Live>,
     pub(super) lease: Arc<dyn Lease>,
@@ -70,8 +68,8 @@ pub(super) struct Calls {
     pub(super) reports: mpsc::UnboundedSender<Report>,
 }
 
-/// One call, ready to run.
-pub(super) struct Prepared {
+/// One call that may run.
+pub(super) struct AuthorizedCall {
     facts: CallFacts,
     tool: ToolFacts,
     rechecked: bool,
@@ -79,8 +77,8 @@ pub(super) struct Prepared {
     given: Option<Arc<Given>>,
 }
 
-impl Prepared {
-    pub(super) fn new(parts: &Parts, run: &Run, (index, context): (CallIndex, &Arc<Context>)) -> Option<Self> {
+impl AuthorizedCall {
+    pub(super) fn new(parts: &Parts, run: &Run, index: CallIndex, context: &Arc<Context>) -> Option<Self> {
         let call = run.call(index)?;
         let tool = call.tool.clone()?;
         let arguments = call.canonical()?.clone();
@@ -102,200 +100,131 @@ impl Prepared {
 #[async_trait]
 impl RunOne for Calls {
     async fn run(&self, index: CallIndex, place: Place) -> Ran {
-        let Some(prepared) = self.calls.get(index.as_usize()).and_then(Option::as_ref) else { return Ran::Done };
-        let name = &prepared.tool.name;
-        let Some(registered) = self.parts.registry.find(name.as_str()) else {
+        let Some(authorized) = self.authorized(index) else { return Ran::Done };
+        let name = &authorized.tool.name;
+        let Some(tool) = self.parts.registry.find(name.as_str()) else {
             self.report(Report::End { call: index, attempt: None, settlement: gone(name.as_str()) });
             return Ran::Done;
         };
-        let call = ToolCall::new(prepared.facts.clone()).with_cancellation(self.cancellation.child_token());
-        let call = call.with_given(prepared.given.clone());
-        let call = match self.progress_sink(prepared) {
-            Some(sink) => call.with_progress(sink),
-            None => call,
+        let ready = ReadyCall {
+            parts: &self.parts,
+            settings: &self.settings,
+            tool,
+            call: self.tool_call(authorized),
+            repeat: authorized.tool.repeat,
+            place,
+            asking: Asking::Person,
+            lease: Arc::clone(&self.lease),
+            progress: Progress::default(),
         };
-        let around = AroundCall::new(Arc::clone(registered.definition()), call.clone());
-        let attempt = Attempted::default();
-        let tool = Arc::clone(registered.tool());
-        let innermost = |extensions| {
-            let call = call.clone().with_extensions(extensions);
-            self.start((index, prepared), (&tool, call, &place), &attempt)
-        };
-        let span = spans::tool_execute(&self.span, self.run.as_str(), (&prepared.facts.id, name));
-        let result = self.parts.hooks.run(&around, innermost).instrument(span).await;
-        let begun = attempt.take();
-        // A hook put something else in the place of what the tool asks, or nobody listens any more.
-        let passed_on = matches!(&result, Err(error) if error.fault() == HookFault::Interrupted);
-        let unheard = !passed_on || self.reports.is_closed();
-        if unheard && matches!(begun, Begun::Unfinished(_, Unsettled::Asks(_))) {
-            tool.abandon(&prepared.facts.key);
+        let permit = CommittedIntent { calls: self, index, authorized };
+        let span = spans::tool_execute(&self.span, &ready.call);
+        let performed = ready.perform(&permit, span).await;
+        if let Performed::Unfinished(_, Unsettled::Asks(_)) = performed
+            && self.reports.is_closed()
+        {
+            tool.tool().abandon(&authorized.facts.key);
         }
-        self.conclude(index, result, begun)
+        self.conclude(index, performed)
     }
 
     async fn defer(&self, index: CallIndex) {
-        let Some(prepared) = self.calls.get(index.as_usize()).and_then(Option::as_ref) else { return };
-        let recheck = self.recheck(prepared).await;
+        let Some(authorized) = self.authorized(index) else { return };
+        let recheck = self.recheck(authorized).await;
         self.report(Report::Defer { call: index, recheck });
     }
 }
 
-/// What became of the innermost part of the hooks.
-#[derive(Default)]
-struct Attempted(Mutex<Begun>);
-
-/// How far the innermost part came.
-#[derive(Default)]
-enum Begun {
-    /// Not at all, or the run stops.
-    #[default]
-    No,
-    /// Policy revoked the call: it is settled, and its siblings go on.
-    Revoked,
-    /// The tool was started, and gave this if it ended.
-    Started(Attempt, Option<Settlement>),
-    /// The tool was started, and has no result.
-    Unfinished(Attempt, Unsettled),
+/// The driver's permit: it commits the intent.
+struct CommittedIntent<'a> {
+    calls: &'a Calls,
+    index: CallIndex,
+    authorized: &'a AuthorizedCall,
 }
 
-impl Attempted {
-    fn set(&self, begun: Begun) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+#[async_trait]
+impl Permit for CommittedIntent<'_> {
+    async fn obtain(&self, after: Option<Attempt>) -> Result<Permitted, NoPermit> {
+        // Policy is asked again before the first attempt; a hook that repeats the call does not change the answer.
+        let recheck = if after.is_none() { self.calls.recheck(self.authorized).await } else { None };
+        let (reply, permitted) = oneshot::channel();
+        self.calls.report(Report::Begin { began: Began { call: self.index, recheck, after }, reply });
+        let attempt = permitted.await.unwrap_or(Err(NoPermit::Stop))?;
+        Ok(Permitted { attempt, deadline: None })
     }
 
-    /// The attempt that ended, if one did.
-    fn ended(&self) -> Option<Attempt> {
-        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Begun::Started(attempt, Some(_)) => Some(attempt),
-            Begun::Started(_, None) | Begun::No | Begun::Revoked | Begun::Unfinished(..) => None,
-        }
-    }
-
-    fn take(&self) -> Begun {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn halted(&self, halt: Halt) {
+        self.calls.report(Report::Halted(halt));
     }
 }
 
 impl Calls {
-    /// Inside all hooks: policy once more, the intent, the tool.
-    async fn start(
-        &self,
-        (index, prepared): (CallIndex, &Prepared),
-        (tool, call, place): (&Arc<dyn Tool>, ToolCall, &Place),
-        attempted: &Attempted,
-    ) -> Result<Settlement, HookError> {
-        // A hook that runs what is inside it again starts a new attempt; policy was asked for the first one.
-        let after = attempted.ended();
-        if after.is_some() && !prepared.tool.repeat.may_repeat() {
-            return Err(HookError::new("a hook ran a call again that may not be repeated"));
-        }
-        let recheck = if after.is_none() { self.recheck(prepared).await } else { None };
-        let (reply, granted) = oneshot::channel();
-        self.report(Report::Begin { began: Began { call: index, recheck, after }, reply });
-        let attempt = match granted.await {
-            Ok(Grant::Start(attempt)) => attempt,
-            // The call is settled, or stays as it is: hooks pass the interruption on.
-            Ok(Grant::Revoked) => {
-                attempted.set(Begun::Revoked);
-                return Err(HookError::interrupted());
-            }
-            Ok(Grant::Stop) | Err(_) => return Err(HookError::interrupted()),
-        };
-        attempted.set(Begun::Started(attempt, None));
-        let invocation = Invocation {
-            tool: Arc::clone(tool),
-            call: call.with_attempt(attempt),
-            timeout: Duration::from_millis(self.settings.tool_timeout_ms),
-            place: place.clone(),
-            output_bytes_max: self.settings.max_tool_output_bytes,
-            error_detail: self.settings.error_detail,
-        };
-        let invoked = match start_attempt(&self.lease, invocation, Asking::Person).await {
-            Ok(invoked) => invoked,
-            Err(problem) => {
-                // The driver lets go of the run, and of this call with it.
-                self.report(Report::NotStarted(problem));
-                return std::future::pending().await;
-            }
-        };
-        if self.parts.failpoints.reach(Failpoint::AfterEffect).await.is_err() {
-            self.report(Report::Died);
-            return std::future::pending().await;
-        }
-        match invoked {
-            Ok(settlement) => {
-                attempted.set(Begun::Started(attempt, Some(settlement.clone())));
-                Ok(settlement)
-            }
-            // Nothing ended: hooks pass it on like an interruption.
-            Err(unsettled) => {
-                attempted.set(Begun::Unfinished(attempt, unsettled));
-                Err(HookError::interrupted())
-            }
+    fn authorized(&self, index: CallIndex) -> Option<&AuthorizedCall> {
+        self.calls.get(index.as_usize())?.as_ref()
+    }
+
+    fn tool_call(&self, authorized: &AuthorizedCall) -> ToolCall {
+        let call = ToolCall::new(authorized.facts.clone())
+            .with_cancellation(self.cancellation.child_token())
+            .with_given(authorized.given.clone());
+        match self.progress_sink(authorized) {
+            Some(sink) => call.with_progress(sink),
+            None => call,
         }
     }
 
-    /// Tells the driver how it ended. What the tool gave is recorded even when a hook fails after it.
-    fn conclude(&self, call: CallIndex, result: Result<Settlement, HookError>, begun: Begun) -> Ran {
-        match result {
-            Ok(settlement) => {
-                let attempt = match begun {
-                    Begun::Started(attempt, _) => Some(attempt),
-                    Begun::No | Begun::Revoked | Begun::Unfinished(..) => None,
-                };
+    /// Tells the driver how it ended.
+    fn conclude(&self, call: CallIndex, performed: Performed) -> Ran {
+        match performed {
+            Performed::Settled { attempt, settlement } => {
                 self.report(Report::End { call, attempt, settlement });
                 Ran::Done
             }
-            Err(error) if error.fault() == HookFault::Interrupted => match begun {
-                Begun::Revoked => Ran::Done,
-                Begun::Unfinished(attempt, unsettled) => {
-                    self.report(Report::Unfinished(unfinished(call, attempt, &unsettled)));
-                    Ran::Done
-                }
-                // The run stops before the next attempt: what the last one gave stands.
-                Begun::Started(attempt, Some(settlement)) => {
+            Performed::Revoked => Ran::Done,
+            Performed::Unfinished(attempt, unsettled) => {
+                self.report(Report::Unfinished(unfinished(call, attempt, &unsettled)));
+                Ran::Done
+            }
+            Performed::Stopped { last } => {
+                if let Some(EndedAttempt { attempt, settlement }) = last {
                     self.report(Report::End { call, attempt: Some(attempt), settlement });
-                    Ran::Stop
                 }
-                Begun::No | Begun::Started(_, None) => Ran::Stop,
-            },
-            Err(error) => {
-                let returned = match begun {
-                    Begun::Started(attempt, Some(settlement)) => {
-                        Some(Box::new(Returned { call, attempt: Some(attempt), settlement }))
-                    }
-                    Begun::Started(_, None) | Begun::No | Begun::Revoked | Begun::Unfinished(..) => None,
-                };
+                Ran::Stop
+            }
+            Performed::HookFailed { error, last } => {
+                let returned = last.map(|EndedAttempt { attempt, settlement }| {
+                    Box::new(Returned { call, attempt: Some(attempt), settlement })
+                });
                 self.report(Report::HookFailed { call, detail: error.to_string().into(), returned });
                 Ran::Stop
             }
         }
     }
 
-    /// Policy is asked again when a call goes from ready to running, unless its word is on record.
-    async fn recheck(&self, prepared: &Prepared) -> Option<Decision> {
-        if self.settings.recheck_policy == Recheck::Off || prepared.rechecked {
+    /// Policy is asked again when a call goes from ready to running, unless its decision is on record.
+    async fn recheck(&self, authorized: &AuthorizedCall) -> Option<Decision> {
+        if self.settings.recheck_policy == Recheck::Off || authorized.rechecked {
             return None;
         }
         let request = AuthorizeRequest {
-            tool: &prepared.tool.name,
-            arguments: &prepared.facts.arguments,
+            tool: &authorized.tool.name,
+            arguments: &authorized.facts.arguments,
             context: &self.context,
-            run: &prepared.run_facts,
+            run: &authorized.run_facts,
         };
         Some(self.parts.policy.authorize(&request).await.0)
     }
 
-    fn progress_sink(&self, prepared: &Prepared) -> Option<ProgressSink> {
+    fn progress_sink(&self, authorized: &AuthorizedCall) -> Option<ProgressSink> {
         let live = self.live.clone()?;
-        let call = prepared.facts.id.clone();
+        let call = authorized.facts.id.clone();
         Some(Arc::new(move |text: &str| {
             live.send(StreamEvent::ToolProgress { call: call.clone(), text: text.to_owned() });
         }))
     }
 
     fn report(&self, report: Report) {
-        // The driver let go of the run: nobody wants to know any more.
+        // The driver let go of the run, and needs no report.
         let _ = self.reports.send(report);
     }
 }
@@ -311,11 +240,5 @@ fn unfinished(call: CallIndex, attempt: Attempt, unsettled: &Unsettled) -> Unfin
 /// The tool was registered when the model asked for it, and is not any more.
 fn gone(name: &str) -> Settlement {
     let text = format!("There is no tool `{name}` any more. The call was not executed.");
-    Settlement {
-        outcome: Outcome::Failed,
-        code: Some(Code::ToolNotFound),
-        source: None,
-        result: Arc::new(ToolResult::error(text)),
-        latency_us: 0,
-    }
+    not_executed(Outcome::Failed, Code::ToolNotFound, text)
 }

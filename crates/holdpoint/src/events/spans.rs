@@ -1,7 +1,8 @@
 //! The spans of a run, with OpenTelemetry's names for generative AI. Like happenings they hold no raw value (I8).
 
-use holdpoint_core::{CallId, Run, ToolName, Usage};
+use holdpoint_core::{Run, Usage};
 use holdpoint_model::ModelReply;
+use holdpoint_tools::ToolCall;
 use tracing::Span;
 use tracing::field::{Empty, display};
 
@@ -53,12 +54,13 @@ pub(crate) fn record_reply(span: &Span, reply: &ModelReply) {
 }
 
 /// One execution, its hooks included. Executors may poll it anywhere, so its parent is named.
-pub(crate) fn tool_execute(parent: &Span, run_id: &str, (id, tool): (&CallId, &ToolName)) -> Span {
+pub(crate) fn tool_execute(parent: &Span, call: &ToolCall) -> Span {
+    let (id, tool) = (call.id(), call.tool());
     tracing::info_span!(
         target: "holdpoint",
         parent: parent,
         "holdpoint.tool.execute",
-        run_id = run_id,
+        run_id = call.key().run.as_str(),
         tool_call_id = %id,
         executed_name = %tool,
         otel.name = named("execute_tool", Some(tool.as_str())),

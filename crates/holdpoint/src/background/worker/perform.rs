@@ -1,27 +1,27 @@
 //! One task: receipt, policy once more, hooks, tool, delivery.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use holdpoint_codec::receipt::{ReceiptClaim, ReceiptKeys, ReceiptProblem};
 use holdpoint_codec::tasks::{StoredTask, decode_task};
 use holdpoint_core::{
-    Attempt, CallKey, ClockReading, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts, ToolResult,
+    Attempt, CallKey, ClockReading, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
 use holdpoint_store::{LeasedTask, TaskLease, TaskState};
-use holdpoint_tools::{
-    AroundCall, Asking, CallFacts, HookError, Invocation, Place, RegisteredTool, ToolCall, Unsettled,
-};
+use holdpoint_tools::{Asking, CallFacts, Place, RegisteredTool, ToolCall};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, Span};
+use tracing::Span;
 
 use super::{Bench, Ended, HeldTask};
 use crate::background::patience::Patience;
 use crate::background::queue::{Queue, TaskHolder, WorkerFault};
-use crate::call::lease::{Lease, NotStarted, TaskHold, start_attempt};
+use crate::call::lease::{Lease, TaskHold};
+use crate::call::perform::{Halt, NoPermit, Performed, Permit, Permitted, Progress, ReadyCall, not_executed};
 use crate::driver::{has_changed, load_run, run_facts, unfit_arguments};
 use crate::entry::point::end_orphans;
 use crate::events::spans;
@@ -174,10 +174,8 @@ impl Assignment<'_> {
     fn refuse(&self, problem: ReceiptProblem) -> Done {
         let CallKey { run, turn, index } = &self.leased.lease.key;
         tracing::warn!(target: "holdpoint", %run, %turn, %index, %problem, "security: a task was refused");
-        Done::Settled(settled(
-            (Outcome::Failed, Code::ReceiptInvalid),
-            "The worker could not verify that this call may run. It was not executed.".to_owned(),
-        ))
+        let text = "The worker could not verify that this call may run. It was not executed.";
+        Done::Settled(not_executed(Outcome::Failed, Code::ReceiptInvalid, text))
     }
 
     fn key(&self) -> CallKey {
@@ -203,82 +201,40 @@ impl Assignment<'_> {
         if self.leased.task.attempts > Attempt(1) && registered.facts().is_program() {
             end_orphans().await;
         }
-        let started = AtomicBool::new(false);
-        let span = spans::tool_execute(
-            &Span::current(),
-            self.leased.lease.key.run.as_str(),
-            (&task.tool_call_id, &task.executed_name),
-        );
-        parts.join_trace(&span, self.stored.trace.as_ref());
-        let around = AroundCall::new(Arc::clone(registered.definition()), self.call(&registered, held));
-        let lease: Arc<dyn Lease> = Arc::clone(&held.lease) as Arc<dyn Lease>;
-        let innermost = |extensions| {
-            let call = self.call(&registered, held).with_extensions(extensions);
-            self.start(&registered, call, (&lease, &started))
-        };
-        let hooks = parts.hooks.run(&around, innermost).instrument(span);
-        let result = tokio::select! {
-            result = hooks => result,
-            // What waits in its hooks when the worker stops was not started: somebody else may have it.
-            () = stopped(stopping, &started) => return Done::Failed(WorkerFault::NotStarted),
-        };
-        match result {
-            Ok(settlement) => Done::Settled(from_outside(settlement)),
-            Err(error) => {
-                tracing::warn!(target: "holdpoint", run = %self.leased.lease.key.run, %error, "a hook of a task failed");
-                let started = started.load(Ordering::Acquire);
-                Done::Failed(if started { WorkerFault::Started } else { WorkerFault::NotStarted })
-            }
-        }
-    }
-
-    /// Inside all hooks: the lease is the intent.
-    async fn start(
-        &self,
-        registered: &RegisteredTool,
-        call: ToolCall,
-        (lease, started): (&Arc<dyn Lease>, &AtomicBool),
-    ) -> Result<Settlement, HookError> {
-        let parts = &self.runner.parts;
-        let again = started.swap(true, Ordering::AcqRel);
-        if again && !self.leased.task.repeat.may_repeat() {
-            return Err(HookError::new("a hook ran a call again that may not be repeated"));
-        }
-        let not_started = |problem: &str| {
-            started.store(again, Ordering::Release);
-            HookError::new(problem)
-        };
-        if self.time_left().is_some_and(|left| left.is_zero()) {
-            return Err(not_started("the deadline of the task passed before its tool started"));
-        }
-        let died = |_| HookError::new("a failpoint was reached");
-        parts.failpoints.reach(Failpoint::AfterIntent).await.map_err(died)?;
-        let settings = &self.stored.settings;
-        let invocation = Invocation {
-            tool: Arc::clone(registered.tool()),
-            call,
-            timeout: Duration::from_millis(settings.tool_timeout_ms),
+        let ready = ReadyCall {
+            parts,
+            settings: &self.stored.settings,
+            tool: &registered,
+            call: self.call(&registered, held),
+            repeat: self.leased.task.repeat,
             place: Place::Task,
-            output_bytes_max: settings.max_tool_output_bytes,
-            error_detail: settings.error_detail,
+            asking: Asking::Nobody,
+            lease: Arc::clone(&held.lease) as Arc<dyn Lease>,
+            progress: Progress::default(),
         };
-        let starting = start_attempt(lease, invocation, Asking::Nobody);
-        let invoked = match self.time_left() {
-            None => starting.await,
-            Some(left) => tokio::time::timeout(left, starting).await.unwrap_or_else(|_| Ok(Ok(self.overdue()))),
+        let span = spans::tool_execute(&Span::current(), &ready.call);
+        parts.join_trace(&span, self.stored.trace.as_ref());
+        let (halts, mut halted) = mpsc::unbounded_channel();
+        let permit = LeasedIntent { assignment: &self, halts };
+        let fault = || if ready.progress.has_started() { WorkerFault::Started } else { WorkerFault::NotStarted };
+        let performed = tokio::select! {
+            performed = ready.perform(&permit, span) => performed,
+            Some(halt) = halted.recv() => return Done::Failed(match halt {
+                Halt::NotStarted(_) => fault(),
+                Halt::Died => WorkerFault::Started,
+            }),
+            // A call that waits in its hooks when the worker stops was not started: another worker may take it.
+            () = stopped(stopping, &ready.progress) => return Done::Failed(WorkerFault::NotStarted),
         };
-        let settlement = match invoked {
-            Ok(Ok(settlement)) => settlement,
-            Ok(Err(Unsettled::Unknown | Unsettled::Asks(_) | Unsettled::NotStarted)) => {
-                return Err(HookError::new("the tool does not know what became of the call"));
+        match performed {
+            Performed::Settled { settlement, .. } => Done::Settled(from_outside(settlement)),
+            Performed::Stopped { last: Some(ended) } => Done::Settled(from_outside(ended.settlement)),
+            Performed::Stopped { last: None } | Performed::Revoked | Performed::Unfinished(..) => Done::Failed(fault()),
+            Performed::HookFailed { error, .. } => {
+                tracing::warn!(target: "holdpoint", run = %self.leased.lease.key.run, %error, "a hook of a task failed");
+                Done::Failed(fault())
             }
-            Err(NotStarted::LeaseLost) => {
-                return Err(not_started("the lease of the task was lost before its tool started"));
-            }
-            Err(NotStarted::Store(_)) => return Err(not_started("the lease of the task could not be renewed")),
-        };
-        parts.failpoints.reach(Failpoint::AfterEffect).await.map_err(died)?;
-        Ok(settlement)
+        }
     }
 
     fn call(&self, registered: &RegisteredTool, held: &HeldTask) -> ToolCall {
@@ -333,21 +289,40 @@ impl Assignment<'_> {
         let request = AuthorizeRequest { tool: &task.executed_name, arguments: &task.arguments, context, run: &facts };
         Ok(parts.policy.authorize(&request).await.0)
     }
+}
 
-    fn overdue(&self) -> Settlement {
-        let text = if self.leased.task.repeat.may_repeat() {
-            "The call was not done by its deadline."
-        } else {
-            "The call was not done by its deadline. It may have taken effect."
-        };
-        settled((Outcome::TimedOut, Code::TimedOut), text.to_owned())
+/// A worker's permit: the lease of the task is the intent.
+struct LeasedIntent<'a> {
+    assignment: &'a Assignment<'a>,
+    halts: mpsc::UnboundedSender<Halt>,
+}
+
+#[async_trait]
+impl Permit for LeasedIntent<'_> {
+    async fn obtain(&self, _after: Option<Attempt>) -> Result<Permitted, NoPermit> {
+        let Assignment { runner, leased, .. } = self.assignment;
+        let left = self.assignment.time_left();
+        if left.is_some_and(|left| left.is_zero()) {
+            tracing::info!(target: "holdpoint", run = %leased.lease.key.run, "the deadline of a task passed before its tool started");
+            return Err(NoPermit::Stop);
+        }
+        if runner.parts.failpoints.reach(Failpoint::AfterIntent).await.is_err() {
+            self.halted(Halt::Died);
+            return std::future::pending().await;
+        }
+        Ok(Permitted { attempt: leased.task.attempts, deadline: left.map(|left| Instant::now() + left) })
+    }
+
+    fn halted(&self, halt: Halt) {
+        // The worker stopped and reads no halt any more.
+        let _ = self.halts.send(halt);
     }
 }
 
 /// Ends when the worker stops before the tool started.
-async fn stopped(stopping: &CancellationToken, started: &AtomicBool) {
+async fn stopped(stopping: &CancellationToken, progress: &Progress) {
     stopping.cancelled().await;
-    if started.load(Ordering::Acquire) {
+    if progress.has_started() {
         std::future::pending::<()>().await;
     }
 }
@@ -360,13 +335,7 @@ fn from_outside(mut settlement: Settlement) -> Settlement {
     settlement
 }
 
-fn settled((outcome, code): (Outcome, Code), text: String) -> Settlement {
-    Settlement { outcome, code: Some(code), source: None, result: Arc::new(ToolResult::error(text)), latency_us: 0 }
-}
-
 fn unreadable() -> Settlement {
-    settled(
-        (Outcome::Failed, Code::ExecutorFailed),
-        "The worker could not read the call. It was not executed.".to_owned(),
-    )
+    let text = "The worker could not read the call. It was not executed.";
+    not_executed(Outcome::Failed, Code::ExecutorFailed, text)
 }
