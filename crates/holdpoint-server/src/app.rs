@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use holdpoint::codec::{decode_event, new_run};
 use holdpoint::store::{Head, Store, StoreTally};
-use holdpoint::{DeltaHub, ReceiptKeys, RunId, Runner};
-use holdpoint_core::{Revision, Run};
+use holdpoint::{DeltaHub, ReceiptKeys, RunId, RunResult, Runner};
 use tokio_util::sync::CancellationToken;
 
 use crate::Limits;
@@ -72,22 +70,21 @@ impl App {
         self.store.runs.head(&caller.scope, run).await?.ok_or_else(Refusal::no_run)
     }
 
-    /// A run as the store has it, for somebody who may see it: who reads all runs, or who started this one.
-    pub(crate) async fn run_seen(&self, caller: &Caller, run: &RunId) -> Answer<Run> {
+    /// A run as the store has it, for a caller that may see it: one who reads all runs, or who started this one.
+    pub(crate) async fn run_seen(&self, caller: &Caller, run: &RunId) -> Answer<RunResult> {
         let seen = self.run_owned(caller, run).await?;
-        caller.need_to_see(&seen)?;
+        caller.need_to_see(seen.run())?;
         Ok(seen)
     }
 
     /// A run of the caller's tenant, as the store has it.
-    pub(crate) async fn run_owned(&self, caller: &Caller, run: &RunId) -> Answer<Run> {
-        let records = self.store.runs.load(&caller.scope, run, Revision(0)).await?;
-        let mut folded = new_run(run.clone());
-        for record in records {
-            let event = decode_event(&record.body).map_err(holdpoint::Error::from)?;
-            folded.apply(&event);
-        }
-        Ok(folded)
+    pub(crate) async fn run_owned(&self, caller: &Caller, run: &RunId) -> Answer<RunResult> {
+        Ok(RunResult::read(&self.store, &caller.scope, run).await?)
+    }
+
+    /// The runner of the agent of a run.
+    pub(crate) fn runner_for(&self, run: &RunResult) -> Answer<&Runner> {
+        self.runner_of(run.run().agent().map(|agent| &**agent))
     }
 
     /// The runner of a run's agent.

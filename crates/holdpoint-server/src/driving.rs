@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use holdpoint::codec::Shown;
 use holdpoint::{Error, RunId, RunResult, RunStream, StreamEvent};
-use holdpoint_core::{LogEntry, Revision};
+use holdpoint_core::Revision;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, oneshot};
 use tokio_util::task::TaskTracker;
@@ -122,18 +123,12 @@ impl Driving {
     /// Drives a segment of a run to its end, whoever listens. What it tells from its first event on is heard by the
     /// receiver.
     pub(crate) fn drive(&self, run: &RunId, mut stream: RunStream, room: Room) -> Driven {
-        let (accepted, is_accepted) = oneshot::channel();
+        let is_accepted = Box::pin(stream.accepted());
         let (done, is_done) = oneshot::channel();
         let driver = self.hub.enter(run);
         let live = driver.sender.subscribe();
         self.tracker.spawn(async move {
-            let mut accepted = Some(accepted);
             while let Some(event) = stream.next().await {
-                if let StreamEvent::Durable(durable) = &event
-                    && let Some(accepted) = accepted.take()
-                {
-                    let _ = accepted.send((durable.seq, durable.entry.clone()));
-                }
                 driver.tell(&event);
             }
             drop(driver);
@@ -165,15 +160,15 @@ impl Driving {
 
 /// A segment that is driven.
 pub(crate) struct Driven {
-    is_accepted: oneshot::Receiver<(Revision, LogEntry)>,
+    is_accepted: BoxFuture<'static, Option<RunResult>>,
     is_done: oneshot::Receiver<Result<RunResult, Error>>,
     pub(crate) live: broadcast::Receiver<Live>,
 }
 
 /// What became of what was asked.
 pub(crate) enum Accepted {
-    /// It is durable; the run goes on. The first event that followed, and its number.
-    Moved(Revision, Box<LogEntry>),
+    /// It is durable. The run as it was then: it goes on.
+    Moved(Box<RunResult>),
     /// It was accepted and changed nothing, or the segment is over already.
     Still(Box<RunResult>),
 }
@@ -184,8 +179,8 @@ impl Driven {
     /// # Errors
     /// When it was not accepted: nothing changed.
     pub(crate) async fn accepted(&mut self) -> Answer<Accepted> {
-        if let Ok((seq, first)) = (&mut self.is_accepted).await {
-            return Ok(Accepted::Moved(seq, Box::new(first)));
+        if let Some(run) = (&mut self.is_accepted).await {
+            return Ok(Accepted::Moved(Box::new(run)));
         }
         let result = (&mut self.is_done).await.map_err(|_| Refusal::internal("a driver ended without a word"))?;
         Ok(Accepted::Still(Box::new(result?)))

@@ -23,6 +23,8 @@ mod matrix;
 mod meta;
 #[path = "http/openapi.rs"]
 mod openapi;
+#[path = "http/reads.rs"]
+mod reads;
 #[path = "http/runs.rs"]
 mod runs;
 #[path = "http/stage.rs"]

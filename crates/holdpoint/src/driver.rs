@@ -34,7 +34,7 @@ use crate::parts::{LiveGuard, Parts};
 use crate::{Error, RunResult, Runner};
 
 pub(crate) use changed::{has_changed, unfit_arguments};
-pub(crate) use commit::{load_run, read_run, try_load_run};
+pub(crate) use commit::{load_run, read_run};
 pub(crate) use facts::run_facts;
 pub(crate) use tasks::Guards;
 pub(crate) use understand::{listed, understand_edit};
@@ -234,6 +234,11 @@ impl Driver {
     pub(crate) fn finish(self) -> RunResult {
         let spent = self.spent();
         RunResult::new(Arc::new(self.conductor.into_run()), self.carried, spent)
+    }
+
+    /// The run as it is, while it goes on.
+    fn so_far(&self) -> RunResult {
+        RunResult::new(Arc::new(self.run().clone()), self.carried.clone(), self.spent())
     }
 
     /// Somebody cancelled the run while it was driven here: what they committed is the truth.

@@ -40,24 +40,25 @@ pub(super) async fn answers(
 ) -> Answer<Response> {
     ask.caller.need(Right::Approve)?;
     ask.app.expect_running()?;
-    let run = ask.app.run_owned(&ask.caller, &id.run()?).await?;
-    if ask.wants == Wants::Events && !ask.caller.sees(&run) {
+    let read = ask.app.run_owned(&ask.caller, &id.run()?).await?;
+    let run = read.run();
+    if ask.wants == Wants::Events && !ask.caller.sees(run) {
         // What happens in a run is told to those who may see it, and nothing is begun for others who ask for it.
         ask.caller.need(Right::Read)?;
     }
-    let from = resume_from(run.id(), (body.continuation_id, body.batch_id))?;
+    let from = resume_from(run.id(), body.continuation_id, body.batch_id)?;
     if body.decisions.len() > ANSWERS_MAX {
         return Err(Refusal::field("decisions", format!("at most {ANSWERS_MAX} decisions at once")));
     }
-    let mut decisions = Decisions::new().by(answerer(&ask.caller, &run));
+    let mut decisions = Decisions::new().by(answerer(&ask.caller, run));
     for (index, decision) in body.decisions.into_iter().enumerate() {
-        decisions = decide(decisions, &run, (index, decision))?;
+        decisions = decide(decisions, run, index, decision)?;
     }
     if body.partial == Some(true) {
         decisions = decisions.partial();
     }
-    let runner = ask.app.runner_of(run.agent().map(|agent| &**agent))?;
-    resumed::follow(&ask, &run, runner.resume(from, decisions), wait).await
+    let segment = ask.app.runner_for(&read)?.resume(from, decisions).as_read(&read);
+    resumed::follow(&ask, run.id(), segment, wait).await
 }
 
 /// Deliver results of calls that were handed out.
@@ -77,7 +78,7 @@ pub(super) async fn results(
 ) -> Answer<Response> {
     ask.app.expect_running()?;
     let run = runs::moved_by(&ask.app, &ask.caller, &id.run()?).await?;
-    let from = resume_from(run.id(), (body.continuation_id, body.batch_id))?;
+    let from = resume_from(run.run_id(), body.continuation_id, body.batch_id)?;
     if body.results.len() > ANSWERS_MAX {
         return Err(Refusal::field("results", format!("at most {ANSWERS_MAX} results at once")));
     }
@@ -89,14 +90,14 @@ pub(super) async fn results(
     if body.partial == Some(true) {
         results = results.partial();
     }
-    let runner = ask.app.runner_of(run.agent().map(|agent| &**agent))?;
-    resumed::follow(&ask, &run, runner.resume_with_tool_results(from, results), wait).await
+    let segment = ask.app.runner_for(&run)?.resume_with_tool_results(from, results).as_read(&run);
+    resumed::follow(&ask, run.run_id(), segment, wait).await
 }
 
 /// The pause or the batch that the client names. One of another run is none of this run.
-fn resume_from(run: &RunId, named: (Option<String>, Option<String>)) -> Answer<ResumeFrom> {
+fn resume_from(run: &RunId, continuation: Option<String>, batch: Option<String>) -> Answer<ResumeFrom> {
     let none = || Refusal::from(Rejection::ContinuationNotFound);
-    match named {
+    match (continuation, batch) {
         (Some(text), None) => {
             let id = ContinuationId::parse(&text).filter(|id| id.run == *run).ok_or_else(none)?;
             Ok(ResumeFrom::Id(id))
@@ -126,7 +127,7 @@ fn asks_permission(run: &Run, call: &str) -> bool {
     question.is_none_or(|question| question.kind() == QuestionKind::Permission)
 }
 
-fn decide(decisions: Decisions, run: &Run, (index, body): (usize, DecisionBody)) -> Answer<Decisions> {
+fn decide(decisions: Decisions, run: &Run, index: usize, body: DecisionBody) -> Answer<Decisions> {
     let at = |field: &str| format!("decisions[{index}].{field}");
     let invalid =
         || Refusal::from(Rejection::Call { call: CallId::new(body.call_id.as_str()), code: Code::InvalidDecision });

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::{RunId, Segment, Status};
-use holdpoint_core::{LogEntry, Revision, Run};
+use holdpoint::{RunId, RunResult, Segment, Status};
+use holdpoint_core::Revision;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
-use crate::driving::{Accepted, Live};
+use crate::driving::{Accepted, Driven, Live};
 use crate::follow::{Follower, Place, Until};
 use crate::idempotency::{RequestName, Streamed};
 use crate::params::{Ask, WaitQuery, Wants};
@@ -54,8 +54,7 @@ pub(super) fn stream(ask: &Ask, streaming: Streaming) -> Response {
 }
 
 /// Drives what was resumed, and answers once that is durable.
-pub(super) async fn follow(ask: &Ask, before: &Run, segment: Segment, wait: WaitQuery) -> Answer<Response> {
-    let id = before.id();
+pub(super) async fn follow(ask: &Ask, id: &RunId, segment: Segment, wait: WaitQuery) -> Answer<Response> {
     let segment = named(ask, segment);
     let reply = Reply { permit: permit(ask)?, wait };
     let Some(room) = ask.app.driving.room() else {
@@ -63,19 +62,26 @@ pub(super) async fn follow(ask: &Ask, before: &Run, segment: Segment, wait: Wait
     };
     let mut driven = ask.app.driving.drive(id, segment.stream(), room);
     let accepted = driven.accepted().await?;
-    if let (Some(permit), Accepted::Moved(first, _)) = (reply.permit, &accepted) {
-        // Others may have moved the run since it was read: the segment begins where its own first event is.
-        let after = Revision(first.0.saturating_sub(1));
+    if let (Some(permit), Accepted::Moved(run)) = (reply.permit, &accepted) {
+        let after = run.began_after();
         return Ok(stream(ask, Streaming { run: id.clone(), after, live: Some(driven.live), permit }));
     }
-    let view = match accepted {
-        Accepted::Still(result) => run_view_for(&ask.caller, result.run()),
-        Accepted::Moved(seq, first) => match driven.done(ask.wait(&wait)).await {
-            Some(result) => run_view_for(&ask.caller, result.run()),
-            None => run_view_for(&ask.caller, &moved(ask, before, (seq, &first)).await),
+    let run = waited(ask, accepted, driven, wait).await;
+    Ok(Json(run_view_for(&ask.caller, run.run())).into_response())
+}
+
+/// The run when its segment is over, or as it is when the client does not wait any longer. It is durable, so there is an answer
+/// whatever fails from here on.
+pub(super) async fn waited(ask: &Ask, accepted: Accepted, mut driven: Driven, wait: WaitQuery) -> RunResult {
+    let wait = ask.wait(&wait);
+    match accepted {
+        Accepted::Still(run) => *run,
+        Accepted::Moved(run) if wait.is_zero() => *run,
+        Accepted::Moved(run) => match driven.done(wait).await {
+            Some(done) => done,
+            None => ask.app.run_owned(&ask.caller, run.run_id()).await.unwrap_or(*run),
         },
-    };
-    Ok(Json(view).into_response())
+    }
 }
 
 /// The same segment under the name of the request that asks for it.
@@ -86,30 +92,17 @@ pub(super) fn named(ask: &Ask, segment: Segment) -> Segment {
     }
 }
 
-/// A run that was moved, as it is now. What was asked is durable, so there is an answer whatever fails from here on: then it
-/// is what this server knows.
-pub(super) async fn moved(ask: &Ask, before: &Run, (seq, first): (Revision, &LogEntry)) -> Run {
-    if let Ok(run) = ask.app.run_owned(&ask.caller, before.id()).await {
-        return run;
-    }
-    let mut known = before.clone();
-    if seq.0 == before.revision().0 + 1 {
-        known.apply(first);
-    }
-    known
-}
-
 /// Leaves what was moved to the keeper, and answers once that is durable, or when the keeper was so far.
 pub(super) async fn leave(ask: &Ask, id: &RunId, segment: Segment, reply: Reply) -> Answer<Response> {
     let result = ask.app.driving.see_through(segment.detach()).await?;
     let after = result.began_after();
     if let Some(permit) = reply.permit
-        && result.run().revision() > after
+        && result.revision() > after
     {
         return Ok(stream(ask, Streaming { run: id.clone(), after, live: None, permit }));
     }
     let until = Instant::now() + ask.wait(&reply.wait);
-    let (mut status, mut revision) = (result.run().status(), result.run().revision());
+    let (mut status, mut revision) = (result.status(), result.revision());
     while status == Status::Running && !ask.app.stopping.is_cancelled() {
         let moved = tokio::time::timeout_at(until, ask.app.store.runs.changed(id, revision));
         tokio::select! {
@@ -121,8 +114,11 @@ pub(super) async fn leave(ask: &Ask, id: &RunId, segment: Segment, reply: Reply)
         let Ok(head) = ask.app.head(&ask.caller, id).await else { break };
         (status, revision) = (head.status, head.revision);
     }
-    // It is durable, so there is an answer whatever fails from here on.
-    let now = ask.app.run_owned(&ask.caller, id).await;
-    let view = run_view_for(&ask.caller, now.as_ref().unwrap_or(result.run()));
-    Ok(Json(view).into_response())
+    let now = if revision > result.revision() {
+        // It is durable, so there is an answer whatever fails from here on.
+        ask.app.run_owned(&ask.caller, id).await.unwrap_or(result)
+    } else {
+        result
+    };
+    Ok(Json(run_view_for(&ask.caller, now.run())).into_response())
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::codec::{Shown, new_run, result_from_short_text};
+use holdpoint::codec::{Shown, result_from_short_text};
 use holdpoint::store::RunFilter;
-use holdpoint::{Context, Error, RunId, RunRequest, SessionSoFar};
+use holdpoint::{Context, Error, RunId, RunRequest, RunResult, SessionSoFar};
 use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView};
-use holdpoint_core::{Rejection, Revision, Run};
+use holdpoint_core::{Rejection, Revision};
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +21,6 @@ use crate::ServedAgent;
 use crate::app::App;
 use crate::auth::{Caller, Right};
 use crate::body::{Body, NoBody};
-use crate::driving::{Accepted, Driven};
 use crate::limits::SESSION_BYTES_MAX;
 use crate::params::{Ask, Id, Params, WaitQuery, name, names};
 use crate::refusal::{Answer, Refusal};
@@ -67,8 +66,8 @@ pub(super) async fn start(ask: Ask, Params(wait): Params<WaitQuery>, Body(body):
         let streaming = Streaming { run: id.clone(), after: Revision(0), live: Some(driven.live), permit };
         return Ok(created(resumed::stream(&ask, streaming), &id));
     }
-    let view = started(&ask, &id, (accepted, driven, wait)).await;
-    Ok(created(Json(view).into_response(), &id))
+    let run = resumed::waited(&ask, accepted, driven, wait).await;
+    Ok(created(Json(RunView::of(run.run())).into_response(), &id))
 }
 
 async fn begun_before(ask: &Ask, id: &RunId, permit: Option<StreamPermit>) -> Answer<Response> {
@@ -77,25 +76,9 @@ async fn begun_before(ask: &Ask, id: &RunId, permit: Option<StreamPermit>) -> An
             let streaming = Streaming { run: id.clone(), after: Revision(0), live: None, permit };
             resumed::stream(ask, streaming)
         }
-        None => Json(RunView::of(&ask.app.run_owned(&ask.caller, id).await?)).into_response(),
+        None => Json(RunView::of(ask.app.run_owned(&ask.caller, id).await?.run())).into_response(),
     };
     Ok(created(response, id))
-}
-
-async fn started(ask: &Ask, id: &RunId, (accepted, mut driven, wait): (Accepted, Driven, WaitQuery)) -> RunView {
-    let (seq, first) = match accepted {
-        Accepted::Still(result) => return RunView::of(result.run()),
-        Accepted::Moved(seq, first) => (seq, first),
-    };
-    let mut run = new_run(id.clone());
-    if ask.wait(&wait).is_zero() {
-        run.apply(&first);
-        return RunView::of(&run);
-    }
-    match driven.done(ask.wait(&wait)).await {
-        Some(result) => RunView::of(result.run()),
-        None => RunView::of(&resumed::moved(ask, &run, (seq, &first)).await),
-    }
 }
 
 fn created(mut response: Response, id: &RunId) -> Response {
@@ -240,7 +223,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<RunQuery>) -> Answer<Js
 )]
 pub(super) async fn show(ask: Ask, id: Id) -> Answer<Json<RunView>> {
     let run = ask.app.run_seen(&ask.caller, &id.run()?).await?;
-    Ok(Json(RunView::of(&run)))
+    Ok(Json(RunView::of(run.run())))
 }
 
 /// Show the conversation of a run.
@@ -255,11 +238,9 @@ pub(super) async fn messages(ask: Ask, id: Id) -> Answer<Json<MessageList>> {
 }
 
 /// A run that the caller may move: with `read` or `admin` any of the tenant's, else those that it started.
-pub(super) async fn moved_by(app: &App, caller: &Caller, id: &RunId) -> Answer<Run> {
+pub(super) async fn moved_by(app: &App, caller: &Caller, id: &RunId) -> Answer<RunResult> {
     caller.need(Right::Submit)?;
-    let run = app.run_owned(caller, id).await?;
-    caller.need_to_see(&run)?;
-    Ok(run)
+    app.run_seen(caller, id).await
 }
 
 /// Cancel a run in any state.
@@ -272,9 +253,8 @@ pub(super) async fn moved_by(app: &App, caller: &Caller, id: &RunId) -> Answer<R
 pub(super) async fn cancel(ask: Ask, id: Id, NoBody: NoBody) -> Answer<Json<RunView>> {
     let id = id.run()?;
     let run = moved_by(&ask.app, &ask.caller, &id).await?;
-    let runner = ask.app.runner_of(run.agent().map(|agent| &**agent))?.clone();
-    let actor = ask.caller.actor();
-    let result = ask.app.driving.see_through(async move { runner.cancel(&id, actor).await }).await?;
+    let segment = ask.app.runner_for(&run)?.cancel(&id, ask.caller.actor()).as_read(&run);
+    let result = ask.app.driving.see_through(segment.into_future()).await?;
     Ok(Json(RunView::of(result.run())))
 }
 
@@ -294,8 +274,8 @@ pub(super) async fn retry(ask: Ask, id: Id, Params(wait): Params<WaitQuery>, NoB
     if run.status() == holdpoint::Status::Cancelled {
         return Err(Rejection::RunCancelled.into());
     }
-    let runner = ask.app.runner_of(run.agent().map(|agent| &**agent))?;
-    resumed::follow(&ask, &run, runner.retry(&id), wait).await
+    let segment = ask.app.runner_for(&run)?.retry(&id).as_read(&run);
+    resumed::follow(&ask, &id, segment, wait).await
 }
 
 /// The tenant's own agents are the same for all: the name alone decides.

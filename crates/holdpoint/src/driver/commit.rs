@@ -51,9 +51,12 @@ impl Driver {
 
     /// The outbox is durable.
     fn recorded(&mut self) {
-        self.meter.committed = true;
+        let is_first = !std::mem::replace(&mut self.meter.committed, true);
         self.unsaved.clear();
         let log = self.conductor.committed();
+        if is_first {
+            self.listeners.accepted(|| self.so_far());
+        }
         self.out.committed(self.conductor.run());
         self.abandon_settled(&log);
         self.asked.committed(self.conductor.run());
@@ -201,13 +204,4 @@ async fn read_log(store: &Store, scope: &Scope, id: &RunId) -> Result<Vec<LogEnt
     let records = store.runs.load(scope, id, Revision(0)).await?;
     let log = records.iter().map(|record| decode_event(&record.body));
     Ok(log.collect::<Result<_, _>>()?)
-}
-
-/// The run as its log tells it, if the store knows it.
-pub(crate) async fn try_load_run(parts: &Parts, id: &RunId) -> Result<Option<Run>, Error> {
-    match load_run(parts, id).await {
-        Ok(run) => Ok(Some(run)),
-        Err(Error::Store(StoreError::NotFound { .. })) => Ok(None),
-        Err(error) => Err(error),
-    }
 }

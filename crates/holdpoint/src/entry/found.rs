@@ -5,8 +5,7 @@ use std::sync::Arc;
 use holdpoint_codec::{Context, LoadOptions, Trust, Unsigned, continuation, imported_run, new_run};
 use holdpoint_core::{Attributes, CallId, CallIndex, Digest, Input, Rejection, Run, RunId, Snapshot, Status, Target};
 
-use super::point::Prepared;
-use crate::driver::{load_run, try_load_run};
+use super::point::{Prepared, RunSource};
 use crate::entry::result::Carried;
 use crate::parts::{Parts, UnsignedImports};
 use crate::{Error, ResumeFrom};
@@ -53,10 +52,10 @@ impl Found {
     }
 
     /// Finds the run that a resume names.
-    pub(super) async fn read(parts: &Parts, from: &ResumeFrom) -> Result<Self, Error> {
+    pub(super) async fn read(source: RunSource<'_>, from: &ResumeFrom) -> Result<Self, Error> {
         match from {
             ResumeFrom::Ended(id) => {
-                let run = load_run(parts, id).await?;
+                let run = source.run(id).await?;
                 Err(match run.status() {
                     Status::Cancelled => Rejection::RunCancelled.into(),
                     _ if run.pauses().0 == 0 => Rejection::ContinuationNotFound.into(),
@@ -64,20 +63,21 @@ impl Found {
                 })
             }
             ResumeFrom::Id(id) => {
-                let run = try_load_run(parts, &id.run).await?.ok_or(Rejection::ContinuationNotFound)?;
+                let run = source.find(&id.run).await?.ok_or(Rejection::ContinuationNotFound)?;
                 // A continuation stands for one state: naming it names the questions of that state.
                 let is_current = run.continuation().as_ref() == Some(id);
                 let found = Self::known(run, Target::Continuation(id.clone()), Context::new());
                 Ok(if is_current { Self { shown: Shown::Found, ..found } } else { found })
             }
             ResumeFrom::Batch(id) => {
-                let run = try_load_run(parts, &id.run).await?.ok_or(Rejection::ContinuationNotFound)?;
+                let run = source.find(&id.run).await?.ok_or(Rejection::ContinuationNotFound)?;
                 Ok(Self::known(run, Target::Batch(id.clone()), Context::new()))
             }
             ResumeFrom::Object(object) => {
                 let target = Target::Continuation(object.id().clone());
                 let context = Context::clone(object.context());
-                let found = match try_load_run(parts, object.run_id()).await? {
+                let parts = source.parts;
+                let found = match source.find(object.run_id()).await? {
                     Some(run) => Self::known(run, target, context),
                     None => {
                         expect_trusted(parts, object.trust())?;
@@ -87,9 +87,9 @@ impl Found {
                 };
                 Ok(Self { shown: Shown::Own(Arc::clone(object.run())), extra: Arc::clone(object.extra()), ..found })
             }
-            ResumeFrom::Json(text) => Self::read_payload(parts, text).await,
+            ResumeFrom::Json(text) => Self::read_payload(source, text).await,
             ResumeFrom::BatchOf(pause) => {
-                let found = Box::pin(Self::read(parts, pause)).await?;
+                let found = Box::pin(Self::read(source, pause)).await?;
                 Ok(match found.shown() {
                     Some(shown) => Self { target: Target::Batch(shown.batch()), ..found },
                     None => found,
@@ -98,12 +98,13 @@ impl Found {
         }
     }
 
-    async fn read_payload(parts: &Parts, text: &str) -> Result<Self, Error> {
+    async fn read_payload(source: RunSource<'_>, text: &str) -> Result<Self, Error> {
+        let parts = source.parts;
         let loaded = read_payload(parts, text)?;
         let target = Target::Continuation(loaded.continuation_id);
         let extra = Arc::new(loaded.extra);
         // If the store knows the run, the store is the truth and the payload only names it.
-        let Some(run) = try_load_run(parts, &loaded.run_id).await? else {
+        let Some(run) = source.find(&loaded.run_id).await? else {
             expect_trusted(parts, loaded.trust)?;
             let found = Self::imported(&loaded.run_id, loaded.snapshot, target, loaded.context);
             return Ok(Self { shown: Shown::Found, extra, ..found });

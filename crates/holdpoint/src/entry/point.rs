@@ -8,7 +8,7 @@ use holdpoint_core::{
     Actor, Attributes, BatchId, Call, CallKey, CallState, Cancelled, Code, Delivered, Digest, Input, QuestionKind,
     Recovered, Rejection, Retried, Revision, Run, RunId, Started, Target, TaskReturned, TasksReturned, ToolResult,
 };
-use holdpoint_store::{DeliveredTask, Hold, LeaseState, SessionUse, TaskGuard};
+use holdpoint_store::{DeliveredTask, Hold, LeaseState, SessionUse, StoreError, TaskGuard};
 use holdpoint_tools::limit_output;
 
 use super::answers::Answerer;
@@ -55,6 +55,8 @@ pub(crate) struct Entry {
     pub(crate) context: Context,
     /// The caller's name for the request. The event `resumed` keeps it.
     pub(crate) request: Option<Arc<str>>,
+    /// The run as the caller read it a moment ago.
+    pub(crate) read: Option<Arc<Run>>,
 }
 
 /// A run and the inputs that it is to be told.
@@ -100,7 +102,7 @@ impl EntryPoint {
 
 impl From<EntryPoint> for Entry {
     fn from(point: EntryPoint) -> Self {
-        Self { point, then: Then::Drive, context: Context::new(), request: None }
+        Self { point, then: Then::Drive, context: Context::new(), request: None, read: None }
     }
 }
 
@@ -110,34 +112,35 @@ impl Entry {
         Self { then: Then::Leave, ..Self::from(point) }
     }
 
-    /// Reads the run anew: what is decided on it is decided on what is durable.
-    pub(crate) async fn prepare(&self, parts: &Parts) -> Result<Prepared, Error> {
+    /// Decides what the run is to be told. A run that another process has moved since it was read is noticed by the commit.
+    pub(crate) async fn prepare(&self, parts: &Parts, read: Option<Arc<Run>>) -> Result<Prepared, Error> {
+        let source = RunSource { parts, read };
         match &self.point {
             EntryPoint::Start(request) => Prepared::start(parts, request),
             EntryPoint::Answer { from, decisions } => {
-                let found = Found::read(parts, from).await?;
+                let found = Found::read(source, from).await?;
                 self.answer(parts, found, decisions).await
             }
             EntryPoint::Supply { from, results } => {
-                let found = Found::read(parts, from).await?;
+                let found = Found::read(source, from).await?;
                 let input = Input::Delivered(Box::new(self.delivered(&found, results)?));
                 // A result that a worker brought was acknowledged: no other one takes its place.
                 let guards = Guards::others(TaskGuard::NoResult);
                 Ok(Prepared { guards, ..found.prepared(&self.context, input) })
             }
             EntryPoint::Known { run, input, guards } => {
-                let run = load_run(parts, run).await?;
+                let run = source.run(run).await?;
                 self.known(parts, run, input, guards).await
             }
             EntryPoint::Requeue { key, digest, actor } => {
-                let run = load_run(parts, &key.run).await?;
+                let run = source.run(&key.run).await?;
                 let decisions = requeued(&run, key, *digest)?.by(actor.clone());
                 let batch = BatchId { run: key.run.clone(), turn: key.turn };
                 let found = Found::known(run, Target::Batch(batch), Context::new());
                 self.answer(parts, found, &decisions).await
             }
             EntryPoint::Collect(run) => {
-                let run = load_run(parts, run).await?;
+                let run = source.run(run).await?;
                 let (tasks, guards) = completed(parts, run.id()).await?;
                 let input = Input::TasksReturned(Box::new(TasksReturned { tasks }));
                 Ok(Prepared { guards, ..Prepared::new(run, input) })
@@ -193,6 +196,30 @@ impl Entry {
             context: self.context.stored(&settings.context_keys)?,
             request: self.request.clone(),
         })
+    }
+}
+
+/// Gives the run that an entry point names.
+pub(super) struct RunSource<'a> {
+    pub(super) parts: &'a Parts,
+    read: Option<Arc<Run>>,
+}
+
+impl RunSource<'_> {
+    pub(super) async fn run(self, id: &RunId) -> Result<Run, Error> {
+        match self.read.filter(|run| run.id() == id) {
+            Some(run) => Ok(Arc::unwrap_or_clone(run)),
+            None => load_run(self.parts, id).await,
+        }
+    }
+
+    /// Nothing when the store does not know it.
+    pub(super) async fn find(self, id: &RunId) -> Result<Option<Run>, Error> {
+        match self.run(id).await {
+            Ok(run) => Ok(Some(run)),
+            Err(Error::Store(StoreError::NotFound { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

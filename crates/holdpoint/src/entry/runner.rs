@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use holdpoint_codec::{Narrator, ToolDefinition, decode_event, new_run};
 use holdpoint_core::{
-    Actor, CallKey, Cancelled, Digest, Input, Limits, Recovered, Rejection, Retried, Revision, RunId, Settings, Status,
-    ToolName,
+    Actor, CallKey, Cancelled, Digest, Input, Limits, Recovered, Rejection, Retried, Revision, Run, RunId, Settings,
+    Status, ToolName,
 };
 use holdpoint_store::{Record, Scope, Store, TaskGuard};
 use serde_json::Value;
@@ -165,8 +165,9 @@ impl Runner {
         if Handle::try_current().is_err() {
             return Err(Error::NoRuntime);
         }
+        let mut read = entry.read.clone();
         for _ in 0..Limits::COMMIT_TRIES_MAX {
-            match self.try_enter(entry, stream.clone()).await {
+            match self.try_enter(entry, read.take(), stream.clone()).await {
                 Ok(result) => {
                     let cancels = matches!(entry.point, EntryPoint::Known { input: Input::Cancelled(_), .. });
                     if cancels && result.status() == Status::Cancelled {
@@ -194,15 +195,20 @@ impl Runner {
 
     /// Takes the results that workers completed into the log of their run.
     async fn collect(&self, run: RunId) -> Result<(), Error> {
-        match self.try_enter(&Entry::left(EntryPoint::Collect(run)), None).await {
+        match self.try_enter(&Entry::left(EntryPoint::Collect(run)), None, None).await {
             // The caller's next try sees what came between.
             Ok(_) | Err(Interrupted::Overtaken | Interrupted::Failed(Error::Rejected(_))) => Ok(()),
             Err(Interrupted::Failed(error)) => Err(error),
         }
     }
 
-    async fn try_enter(&self, entry: &Entry, stream: Option<StreamSender>) -> Result<RunResult, Interrupted> {
-        let prepared = entry.prepare(&self.parts).await?;
+    async fn try_enter(
+        &self,
+        entry: &Entry,
+        read: Option<Arc<Run>>,
+        stream: Option<StreamSender>,
+    ) -> Result<RunResult, Interrupted> {
+        let prepared = entry.prepare(&self.parts, read).await?;
         let is_new = prepared.is_new();
         let Prepared { run, carried, inputs, guards, session_use } = prepared;
         let span = spans::run(&run, self.parts.agent.as_deref());

@@ -66,6 +66,13 @@ impl Segment {
         self
     }
 
+    /// Decides on the run as it was read a moment ago, instead of reading it again. If another process has moved the run since, it
+    /// is read again.
+    pub fn as_read(mut self, run: &RunResult) -> Self {
+        self.entry.read = Some(Arc::clone(run.run()));
+        self
+    }
+
     /// Begins it in a task of its own. Errors are in [`RunStream::result`].
     pub fn stream(self) -> RunStream {
         let Ok(handle) = Handle::try_current() else { return RunStream::failed(Error::NoRuntime) };

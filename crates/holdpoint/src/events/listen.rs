@@ -12,6 +12,7 @@ use holdpoint_core::{
 use holdpoint_model::{Delta, DeltaSink};
 
 use self::fields::{authorize_fields, call_fields, execute_fields, pause_fields, task_fields};
+use crate::RunResult;
 use crate::events::instrument::fields;
 use crate::events::stream::{DurableEvent, Live, StreamEvent, StreamSender};
 use crate::parts::Parts;
@@ -44,6 +45,13 @@ impl Listeners {
         for entry in log {
             run.apply(entry);
             stream.send(StreamEvent::Durable(DurableEvent::new(entry, run)));
+        }
+    }
+
+    /// The first commit of the segment succeeded.
+    pub(crate) fn accepted(&self, run: impl FnOnce() -> RunResult) {
+        if let Some(stream) = &self.stream {
+            stream.accepted(run);
         }
     }
 

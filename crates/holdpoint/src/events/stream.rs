@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll};
 
 use futures_util::Stream;
 use holdpoint_codec::{Shown, render_event};
 use holdpoint_core::{LogEntry, Revision, Run, RunId};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::{DeltaHub, Error, RunResult};
@@ -139,17 +139,30 @@ impl fmt::Debug for DurableEvent {
 /// The two ends of a stream's queue.
 pub(crate) fn queue() -> (StreamSender, StreamReceiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
+    let (accepted, is_accepted) = oneshot::channel();
     let waiting = Arc::new(AtomicUsize::new(0));
-    (StreamSender { sender, waiting: Arc::clone(&waiting) }, StreamReceiver { receiver, waiting })
+    let accepted = Arc::new(Mutex::new(Some(accepted)));
+    let sender = StreamSender { sender, waiting: Arc::clone(&waiting), accepted };
+    (sender, StreamReceiver { receiver, waiting, is_accepted: Some(is_accepted) })
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct StreamSender {
     sender: mpsc::UnboundedSender<StreamEvent>,
     waiting: Arc<AtomicUsize>,
+    accepted: Arc<Mutex<Option<oneshot::Sender<RunResult>>>>,
 }
 
 impl StreamSender {
+    /// The first commit of the segment succeeded.
+    pub(crate) fn accepted(&self, run: impl FnOnce() -> RunResult) {
+        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(accepted) = accepted.filter(|accepted| !accepted.is_closed()) {
+            // The reader may stop listening at any time.
+            let _ = accepted.send(run());
+        }
+    }
+
     pub(crate) fn send(&self, event: StreamEvent) {
         let transient = !matches!(event, StreamEvent::Durable(_));
         if transient && self.waiting.load(Ordering::Relaxed) >= STREAM_EVENTS_MAX {
@@ -188,6 +201,7 @@ impl Live {
 pub(crate) struct StreamReceiver {
     receiver: mpsc::UnboundedReceiver<StreamEvent>,
     waiting: Arc<AtomicUsize>,
+    is_accepted: Option<oneshot::Receiver<RunResult>>,
 }
 
 impl StreamReceiver {
@@ -227,6 +241,13 @@ impl RunStream {
     /// The next event, or `None` when the segment is over.
     pub async fn next(&mut self) -> Option<StreamEvent> {
         std::future::poll_fn(|cx| self.events.poll(cx)).await
+    }
+
+    /// The run once its first commit of this segment is durable. Nothing if the segment commits nothing; then [`RunStream::result`]
+    /// says why. Given once.
+    pub fn accepted(&mut self) -> impl Future<Output = Option<RunResult>> + Send + use<> {
+        let accepted = self.events.is_accepted.take();
+        async move { accepted?.await.ok() }
     }
 
     /// Waits for the end of the segment, whether or not the events were read.
