@@ -142,11 +142,11 @@ fn asset(name: &str, bytes: &'static [u8], version: &str) -> Option<Asset> {
 }
 
 async fn first(State(assets): State<Arc<Assets>>, headers: HeaderMap) -> Response {
-    sent(&assets, (FIRST, Keep::Ask), &headers)
+    sent(&assets, FIRST, Keep::Ask, &headers)
 }
 
 async fn file(State(assets): State<Arc<Assets>>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    sent(&assets, (&name, Keep::Ask), &headers)
+    sent(&assets, &name, Keep::Ask, &headers)
 }
 
 /// Of another version there is only this one, and nobody keeps it under that address.
@@ -156,10 +156,10 @@ async fn file_of_version(
     headers: HeaderMap,
 ) -> Response {
     let keep = if version == assets.version { Keep::Forever } else { Keep::Ask };
-    sent(&assets, (&name, keep), &headers)
+    sent(&assets, &name, keep, &headers)
 }
 
-fn sent(assets: &Assets, (name, keep): (&str, Keep), headers: &HeaderMap) -> Response {
+fn sent(assets: &Assets, name: &str, keep: Keep, headers: &HeaderMap) -> Response {
     let Some(asset) = assets.files.get(name) else {
         return Refusal::new(ApiCode::NotFound, "the console has no such file").into_response();
     };

@@ -71,13 +71,13 @@ fn write_tag(html: &mut String, document: &Value, tag: &Value) {
         for (method, operation) in item.as_object().into_iter().flatten() {
             let tagged = operation["tags"].as_array().is_some_and(|tags| tags.iter().any(|tag| text(tag) == name));
             if tagged {
-                write_operation(html, (path, method), operation);
+                write_operation(html, path, method, operation);
             }
         }
     }
 }
 
-fn write_operation(html: &mut String, (path, method): (&str, &str), operation: &Value) {
+fn write_operation(html: &mut String, path: &str, method: &str, operation: &Value) {
     let _ = write!(
         html,
         "<h3 id=\"{}\"><span class=\"method\">{}</span> <code>{}</code></h3><p>{}</p>",

@@ -80,12 +80,7 @@ enum Woken {
 
 impl Follower {
     /// Whoever follows reads within what the caller may see.
-    pub(crate) fn new(
-        app: &Arc<App>,
-        place: Place<'_>,
-        (after, until): (Revision, Until),
-        permit: StreamPermit,
-    ) -> Self {
+    pub(crate) fn new(app: &Arc<App>, place: Place<'_>, after: Revision, until: Until, permit: StreamPermit) -> Self {
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         keep_alive.reset();

@@ -60,8 +60,8 @@ impl Heads {
         while !bytes.is_empty() {
             match self.at {
                 Place::Lost => return,
-                Place::Body(left) => bytes = self.skip(bytes, left, (Place::Body, Place::Head)),
-                Place::Piece(left) => bytes = self.skip(bytes, left, (Place::Piece, Place::Size)),
+                Place::Body(left) => bytes = self.skip(bytes, left, Place::Body, Place::Head),
+                Place::Piece(left) => bytes = self.skip(bytes, left, Place::Piece, Place::Size),
                 Place::Head | Place::Size | Place::Trailer => {
                     let end = bytes.iter().position(|byte| *byte == b'\n');
                     let (line, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
@@ -77,7 +77,7 @@ impl Heads {
         }
     }
 
-    fn skip<'a>(&mut self, bytes: &'a [u8], left: u64, (within, after): (fn(u64) -> Place, Place)) -> &'a [u8] {
+    fn skip<'a>(&mut self, bytes: &'a [u8], left: u64, within: fn(u64) -> Place, after: Place) -> &'a [u8] {
         let here = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let left = left.saturating_sub(here as u64);
         self.at = if left == 0 { after } else { within(left) };

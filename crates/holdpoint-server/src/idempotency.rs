@@ -71,7 +71,7 @@ pub(crate) async fn once(State(app): State<Arc<App>>, request: Request, next: Ne
     let caller = parts.extensions.get::<Caller>().cloned();
     let caller = caller.ok_or_else(|| Refusal::internal("a key without a caller"))?;
     let bytes = read_all(&parts.headers, body, app.limits.body_bytes_max).await?;
-    let reservation = reservation(&app, &parts, (&caller, key), &bytes);
+    let reservation = reservation(&app, &parts, &caller, key, &bytes);
     let since = Instant::now();
     match app.store.state.reserve(&reservation).await? {
         Reserved::New => {}
@@ -79,7 +79,7 @@ pub(crate) async fn once(State(app): State<Arc<App>>, request: Request, next: Ne
             if let Some(moves) = Moves::of(&parts)
                 && let Some(accepted) = moves.accepted(&app, &caller, &request_name(&app, &reservation)).await
             {
-                return Ok(keep(&app, (&reservation, since), accepted).await);
+                return Ok(keep(&app, &reservation, since, accepted).await);
             }
         }
         Reserved::InProgress => {
@@ -111,7 +111,7 @@ pub(crate) async fn once(State(app): State<Arc<App>>, request: Request, next: Ne
             {
                 response = accepted;
             }
-            Ok(keep(&app, (&reservation, since), response).await)
+            Ok(keep(&app, &reservation, since, response).await)
         }
     };
     let doing = doing.instrument(tracing::Span::current());
@@ -165,7 +165,7 @@ impl Moves {
         let after = Revision(found?.0.saturating_sub(1));
         let mut response = match self.wants {
             Wants::Json => Json(run_view_for(caller, &run)).into_response(),
-            Wants::Events if caller.sees(&run) => streamed(app, caller, (&self.run, after)).ok()?,
+            Wants::Events if caller.sees(&run) => streamed(app, caller, &self.run, after).ok()?,
             Wants::Events => return None,
         };
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
@@ -173,16 +173,16 @@ impl Moves {
     }
 }
 
-fn streamed(app: &Arc<App>, caller: &Caller, (run, after): (&RunId, Revision)) -> Answer<Response> {
+fn streamed(app: &Arc<App>, caller: &Caller, run: &RunId, after: Revision) -> Answer<Response> {
     let permit = app.streams.open(&caller.name)?;
     let place = Place { scope: &caller.scope, run };
-    let follower = Follower::new(app, place, (after, Until::SegmentEnds), permit);
+    let follower = Follower::new(app, place, after, Until::SegmentEnds, permit);
     let mut response = sse::response(app, caller, follower.frames());
     response.extensions_mut().insert(Streamed { run: run.clone(), after });
     Ok(response)
 }
 
-fn reservation(app: &App, parts: &Parts, (caller, key): (&Caller, String), bytes: &Bytes) -> Reservation {
+fn reservation(app: &App, parts: &Parts, caller: &Caller, key: String, bytes: &Bytes) -> Reservation {
     // How long to wait is no part of what is asked for.
     let route = parts.uri.path();
     let tenant = caller.scope.tenant().unwrap_or_default();
@@ -217,10 +217,10 @@ fn name_of(reservation: &Reservation) -> Vec<u8> {
 }
 
 /// Keeps a response that says that something was done. Of anything else nothing came, so it may be tried again.
-async fn keep(app: &App, (reservation, since): (&Reservation, Instant), response: Response) -> Response {
+async fn keep(app: &App, reservation: &Reservation, since: Instant, response: Response) -> Response {
     let key = &reservation.key;
     if !response.status().is_success() {
-        return match forget(app, (reservation, since)).await {
+        return match forget(app, reservation, since).await {
             Ok(()) => response,
             Err(error) => Refusal::from(error).into_response(),
         };
@@ -231,7 +231,7 @@ async fn keep(app: &App, (reservation, since): (&Reservation, Instant), response
     if streamed.is_none() && !fits(response.body()) {
         // It was done, and the client is told so. Sent again it is done again or refused as any other request.
         tracing::warn!(target: "holdpoint", "a response is too large to be kept");
-        let _ = forget(app, (reservation, since)).await;
+        let _ = forget(app, reservation, since).await;
         return response;
     }
     let (kept, response) = match streamed {
@@ -258,7 +258,7 @@ async fn keep(app: &App, (reservation, since): (&Reservation, Instant), response
 
 /// Lets the same request be done again, unless somebody else may be doing it by now: what took too long reserves nothing
 /// any more.
-async fn forget(app: &App, (reservation, since): (&Reservation, Instant)) -> Result<(), StoreError> {
+async fn forget(app: &App, reservation: &Reservation, since: Instant) -> Result<(), StoreError> {
     // The store counts with a clock of its own.
     if since.elapsed() >= Duration::from_millis(reservation.reserved_ms / 10 * 9) {
         return Ok(());
@@ -275,7 +275,7 @@ fn fits(body: &Body) -> bool {
 fn replay(app: &Arc<App>, caller: &Caller, kept: &[u8]) -> Answer<Response> {
     let kept: Kept = serde_json::from_slice(kept).map_err(|_| Refusal::internal("a kept response"))?;
     let mut response = match &kept.streamed {
-        Some((run, after)) => streamed(app, caller, (&RunId::new(run.as_str()), Revision(*after)))?,
+        Some((run, after)) => streamed(app, caller, &RunId::new(run.as_str()), Revision(*after))?,
         None => {
             let mut response = kept.body.clone().unwrap_or_default().into_response();
             let json = HeaderValue::from_static("application/json");

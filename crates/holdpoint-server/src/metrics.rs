@@ -193,7 +193,7 @@ impl Metrics {
         Arc::new(move |happening| metrics.happened(&agent, happening))
     }
 
-    pub(crate) fn request(&self, method: &str, route: &str, (status, elapsed): (u16, Duration)) {
+    pub(crate) fn request(&self, method: &str, route: &str, status: u16, elapsed: Duration) {
         let (method, route) = (method.to_owned(), route.to_owned());
         self.inner.request_seconds.get_or_create(&Route { route: route.clone() }).observe(elapsed.as_secs_f64());
         self.inner.requests.get_or_create(&RequestLabels { method, route, status }).inc();
@@ -218,13 +218,13 @@ impl Metrics {
                 let elapsed = Duration::try_from_secs_f64(ms / 1_000.0).unwrap_or_default();
                 let labels = ToolLabels { agent, tool: text("executed_name") };
                 let tenant = happening.fields.get("tenant").and_then(Value::as_str).map(str::to_owned);
-                self.tool_ended((labels, tenant), failed, elapsed);
+                self.tool_ended(labels, tenant, failed, elapsed);
             }
             _ => {}
         }
     }
 
-    fn tool_ended(&self, (labels, tenant): (ToolLabels, Option<String>), failed: bool, elapsed: Duration) {
+    fn tool_ended(&self, labels: ToolLabels, tenant: Option<String>, failed: bool, elapsed: Duration) {
         let outcome = if failed { "error" } else { "success" };
         let ToolLabels { agent, tool } = labels.clone();
         self.inner.tool_calls.get_or_create(&ToolOutcome { agent, tool, outcome }).inc();
@@ -238,7 +238,7 @@ impl Metrics {
     }
 
     /// What became of the calls of a tool since the start, as far as the caller may know.
-    pub(crate) fn tool(&self, scope: &Scope, (agent, tool): (&str, &str)) -> ToolStatistics {
+    pub(crate) fn tool(&self, scope: &Scope, agent: &str, tool: &str) -> ToolStatistics {
         let labels = ToolLabels { agent: agent.to_owned(), tool: tool.to_owned() };
         let tools = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(by_tenant) = tools.get(&labels) else { return ToolStatistics::default() };

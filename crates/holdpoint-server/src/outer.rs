@@ -52,7 +52,7 @@ pub(crate) async fn outer(State(app): State<Arc<App>>, request: Request, next: N
     let status = response.status().as_u16();
     span.record("http.response.status_code", status);
     let elapsed = started.elapsed();
-    app.metrics.request(&method, &route, (status, elapsed));
+    app.metrics.request(&method, &route, status, elapsed);
     let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     tracing::info!(target: "holdpoint::access", request_id = %id, %method, route, status, duration_ms, "request");
     response

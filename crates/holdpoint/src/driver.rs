@@ -91,7 +91,7 @@ impl Driver {
         let asking = asking::Asking::new(&run);
         let (out, asked) = (tasks::Out::new(&run), questions::Asked::new(&run));
         let live = parts.live.enter(run.id());
-        let lease = RunLease::new(&parts.store, &parts.lease_clock, (run.id(), parts.hold()));
+        let lease = RunLease::new(&parts.store, &parts.lease_clock, run.id(), parts.hold());
         Self {
             carried,
             listeners: Listeners::new(Arc::clone(parts), stream, &run),

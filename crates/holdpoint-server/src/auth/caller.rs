@@ -184,7 +184,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 /// Finds the caller of every request below, and refuses those of whom there is none or too many.
 pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Answer<Response> {
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    let caller = find(&app, request.method(), (request.headers(), peer))?;
+    let caller = find(&app, request.method(), request.headers(), peer)?;
     if let Some(session) = &caller.session
         && session.is_over(&app.store).await?
     {
@@ -197,7 +197,7 @@ pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Reque
     Ok(next.run(request).await)
 }
 
-fn find(app: &App, method: &Method, (headers, peer): (&HeaderMap, Peer)) -> Answer<Caller> {
+fn find(app: &App, method: &Method, headers: &HeaderMap, peer: Peer) -> Answer<Caller> {
     if app.tokens.is_empty() {
         return Ok(Caller::local());
     }
@@ -211,7 +211,7 @@ fn find(app: &App, method: &Method, (headers, peer): (&HeaderMap, Peer)) -> Answ
     }
     let cookie = cookie_of(headers, SESSION_COOKIE).ok_or_else(unauthenticated)?;
     let now = app.store.runs.now();
-    let session = ConsoleSession::open(&app.sealer, &app.tokens, (cookie, now)).ok_or_else(unauthenticated)?;
+    let session = ConsoleSession::open(&app.sealer, &app.tokens, cookie, now).ok_or_else(unauthenticated)?;
     if !matches!(*method, Method::GET | Method::HEAD) {
         if !origin_is_ours(headers) {
             return Err(Refusal::new(ApiCode::OriginNotAllowed, "the request comes from another site's page"));

@@ -65,7 +65,7 @@ impl ConsoleSession {
     }
 
     /// The session of a cookie, if it holds. Whether somebody ended it only the store knows: [`Self::is_over`].
-    pub(crate) fn open(sealer: &Sealer, tokens: &Tokens, (cookie, now): (&str, Timestamp)) -> Option<Self> {
+    pub(crate) fn open(sealer: &Sealer, tokens: &Tokens, cookie: &str, now: Timestamp) -> Option<Self> {
         let sealed: Sealed = serde_json::from_slice(&sealer.open(Purpose::Session, cookie)?).ok()?;
         let token = tokens.named(&sealed.t)?;
         let holds = sealed.e > now.0 && sealed.h == fingerprint(token);

@@ -64,7 +64,7 @@ pub(super) async fn events(ask: Ask, id: Id, Params(query): Params<EventQuery>) 
     }
     let permit = ask.app.streams.open(&ask.caller.name)?;
     let place = Place { scope: &ask.caller.scope, run: &id };
-    let follower = Follower::new(&ask.app, place, (after, Until::RunIsOver), permit);
+    let follower = Follower::new(&ask.app, place, after, Until::RunIsOver, permit);
     Ok(sse::response(&ask.app, &ask.caller, follower.frames()))
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn login(State(app): State<Arc<App>>, request: Request) -> Answ
         csrf_token: ConsoleSession::csrf_token(&app.sealer, &cookie),
         expires_at: moment(session.expires_at),
     };
-    with_cookie(&app, Json(answer).into_response(), (&cookie, CONSOLE_SESSION.as_secs()))
+    with_cookie(&app, Json(answer).into_response(), &cookie, CONSOLE_SESSION.as_secs())
 }
 
 /// Say who the caller is.
@@ -76,12 +76,12 @@ pub(super) async fn who(State(app): State<Arc<App>>, caller: Caller, headers: He
 pub(super) async fn logout(State(app): State<Arc<App>>, headers: HeaderMap) -> Answer<Response> {
     expect_own_page(&headers)?;
     let cookie = cookie_of(&headers, SESSION_COOKIE);
-    let session = cookie.and_then(|text| ConsoleSession::open(&app.sealer, &app.tokens, (text, app.store.runs.now())));
+    let session = cookie.and_then(|text| ConsoleSession::open(&app.sealer, &app.tokens, text, app.store.runs.now()));
     if let Some(session) = session {
         session.end(&app.store).await?;
         app.logged_out.send_modify(|count| *count += 1);
     }
-    with_cookie(&app, StatusCode::NO_CONTENT.into_response(), ("", 0))
+    with_cookie(&app, StatusCode::NO_CONTENT.into_response(), "", 0)
 }
 
 fn expect_own_page(headers: &HeaderMap) -> Answer<()> {
@@ -91,7 +91,7 @@ fn expect_own_page(headers: &HeaderMap) -> Answer<()> {
     Err(Refusal::new(ApiCode::OriginNotAllowed, "the request comes from another site's page"))
 }
 
-fn with_cookie(app: &App, mut response: Response, (value, max_age): (&str, u64)) -> Answer<Response> {
+fn with_cookie(app: &App, mut response: Response, value: &str, max_age: u64) -> Answer<Response> {
     let secure = match app.cookies {
         Cookies::Plain => "",
         Cookies::SecureOnly => "; Secure",

@@ -44,7 +44,7 @@ pub(super) fn permit(ask: &Ask) -> Answer<Option<StreamPermit>> {
 pub(super) fn stream(ask: &Ask, streaming: Streaming) -> Response {
     let Streaming { run, after, live, permit } = streaming;
     let place = Place { scope: &ask.caller.scope, run: &run };
-    let mut follower = Follower::new(&ask.app, place, (after, Until::SegmentEnds), permit);
+    let mut follower = Follower::new(&ask.app, place, after, Until::SegmentEnds, permit);
     if let Some(live) = live {
         follower = follower.listening(live);
     }

@@ -100,7 +100,7 @@ async fn request(ask: &Ask, served: &ServedAgent, body: RunBody) -> Answer<RunRe
     };
     match body.session {
         None => Ok(request),
-        Some(session) => in_session(ask, served, (request, session)).await,
+        Some(session) => in_session(ask, served, request, session).await,
     }
 }
 
@@ -118,7 +118,7 @@ fn input(raw: &RawValue) -> Answer<RunRequest> {
 }
 
 /// Goes on with a conversation: what was said in its last run comes first, and no two runs of it are open at once.
-async fn in_session(ask: &Ask, served: &ServedAgent, (request, session): (RunRequest, String)) -> Answer<RunRequest> {
+async fn in_session(ask: &Ask, served: &ServedAgent, request: RunRequest, session: String) -> Answer<RunRequest> {
     if session.trim().is_empty() || session.len() > SESSION_BYTES_MAX {
         let detail = format!("`session` must be a name of 1 to {SESSION_BYTES_MAX} bytes");
         return Err(Refusal::value("session", detail));

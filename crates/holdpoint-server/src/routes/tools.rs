@@ -25,7 +25,7 @@ pub(super) async fn list(ask: Ask) -> Answer<Json<ToolList>> {
                 source: tool.metadata.source.to_string(),
                 repeat: tool.metadata.repeat.as_str().to_owned(),
                 parameters: (*tool.parameters).clone(),
-                statistics: ask.app.metrics.tool(&ask.caller.scope, (agent, tool.name.as_str())),
+                statistics: ask.app.metrics.tool(&ask.caller.scope, agent, tool.name.as_str()),
             });
         }
     }

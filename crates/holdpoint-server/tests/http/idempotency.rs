@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{ADMIN, Answered, STRANGER, Setting, Stage, allow};
 
-async fn send(stage: &Stage, (secret, key): (&str, &str), path: &str, body: &Value) -> Answered {
+async fn send(stage: &Stage, secret: &str, key: &str, path: &str, body: &Value) -> Answered {
     let request = stage.request(Method::POST, path).bearer_auth(secret).header("idempotency-key", key).json(body);
     Answered::of(request.send().await.unwrap()).await
 }
@@ -17,26 +17,26 @@ async fn the_same_request_gets_the_first_response_again() {
     let stage = Stage::guarded().await;
     let body = json!({"agent": "support", "input": "say once"});
     let path = "/v1/runs?wait_ms=20000";
-    let first = send(&stage, (ADMIN, "k1"), path, &body).await;
+    let first = send(&stage, ADMIN, "k1", path, &body).await;
     let location = first.headers["location"].clone();
     let run = first.expect(StatusCode::CREATED);
-    let again = send(&stage, (ADMIN, "k1"), path, &body).await;
+    let again = send(&stage, ADMIN, "k1", path, &body).await;
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert_eq!(again.headers["location"], location);
     assert_eq!(again.expect(StatusCode::CREATED), run);
     assert_eq!(stage.get_as(ADMIN, "/v1/runs").await.body["runs"].as_array().unwrap().len(), 1);
 
     // How long to wait is no part of the request.
-    let impatient = send(&stage, (ADMIN, "k1"), "/v1/runs", &body).await;
+    let impatient = send(&stage, ADMIN, "k1", "/v1/runs", &body).await;
     assert_eq!(impatient.expect(StatusCode::CREATED)["id"], run["id"]);
     let other = json!({"agent": "support", "input": "say twice"});
-    send(&stage, (ADMIN, "k1"), path, &other).await.problem(422, "idempotency_mismatch");
+    send(&stage, ADMIN, "k1", path, &other).await.problem(422, "idempotency_mismatch");
     // Another key, another sender: another request.
-    let second = send(&stage, (ADMIN, "k2"), path, &body).await.expect(StatusCode::CREATED);
-    let strangers = send(&stage, (STRANGER, "k1"), path, &body).await.expect(StatusCode::CREATED);
+    let second = send(&stage, ADMIN, "k2", path, &body).await.expect(StatusCode::CREATED);
+    let strangers = send(&stage, STRANGER, "k1", path, &body).await.expect(StatusCode::CREATED);
     assert!(second["id"] != run["id"] && strangers["id"] != run["id"]);
-    send(&stage, (ADMIN, " "), path, &body).await.problem(400, "invalid_idempotency_key");
-    send(&stage, (ADMIN, &"k".repeat(300)), path, &body).await.problem(400, "invalid_idempotency_key");
+    send(&stage, ADMIN, " ", path, &body).await.problem(400, "invalid_idempotency_key");
+    send(&stage, ADMIN, &"k".repeat(300), path, &body).await.problem(400, "invalid_idempotency_key");
 }
 
 #[tokio::test]
@@ -50,8 +50,8 @@ async fn no_two_senders_share_a_key_whatever_they_are_called() {
     let stage = Stage::with(Setting { tokens, ..Setting::default() }).await;
     let body = json!({"agent": "support", "input": "say mine"});
     let path = "/v1/runs?wait_ms=20000";
-    let first = send(&stage, (one, "k"), path, &body).await.expect(StatusCode::CREATED);
-    let second = send(&stage, (two, "k"), path, &body).await;
+    let first = send(&stage, one, "k", path, &body).await.expect(StatusCode::CREATED);
+    let second = send(&stage, two, "k", path, &body).await;
     assert!(!second.headers.contains_key("idempotent-replayed"));
     assert_ne!(second.expect(StatusCode::CREATED)["id"], first["id"]);
 }
@@ -66,12 +66,12 @@ async fn a_second_click_is_told_that_the_first_is_under_way() {
     while stage.get_as(ADMIN, "/v1/runs").await.body["runs"].as_array().unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let refused = send(&stage, (ADMIN, "k"), path, &body).await;
+    let refused = send(&stage, ADMIN, "k", path, &body).await;
     assert!(refused.headers.contains_key("retry-after"));
     refused.problem(409, "idempotency_in_progress");
     stage.gate.add_permits(1);
     let run = Answered::of(first.await.unwrap().unwrap()).await.expect(StatusCode::CREATED);
-    assert_eq!(send(&stage, (ADMIN, "k"), path, &body).await.expect(StatusCode::CREATED), run);
+    assert_eq!(send(&stage, ADMIN, "k", path, &body).await.expect(StatusCode::CREATED), run);
 }
 
 #[tokio::test]
@@ -79,16 +79,16 @@ async fn an_answer_sent_twice_counts_once() {
     let stage = Stage::guarded().await;
     let paused = stage.run_as(ADMIN, "use ask_first {}").await;
     let path = format!("/v1/runs/{}/answers?wait_ms=20000", paused["id"].as_str().unwrap());
-    let first = send(&stage, (ADMIN, "a"), &path, &allow(&paused)).await.expect(StatusCode::OK);
-    let again = send(&stage, (ADMIN, "a"), &path, &allow(&paused)).await.expect(StatusCode::OK);
+    let first = send(&stage, ADMIN, "a", &path, &allow(&paused)).await.expect(StatusCode::OK);
+    let again = send(&stage, ADMIN, "a", &path, &allow(&paused)).await.expect(StatusCode::OK);
     assert_eq!(first, again);
     assert_eq!(again["tool_executions"], 1);
     // What was refused may be sent again with the same key, corrected.
     let paused = stage.run_as(ADMIN, "use ask_first {}").await;
     let path = format!("/v1/runs/{}/answers?wait_ms=20000", paused["id"].as_str().unwrap());
     let wrong = json!({"continuation_id": paused["continuation_id"], "decisions": []});
-    send(&stage, (ADMIN, "b"), &path, &wrong).await.problem(422, "missing_decision");
-    send(&stage, (ADMIN, "b"), &path, &allow(&paused)).await.expect(StatusCode::OK);
+    send(&stage, ADMIN, "b", &path, &wrong).await.problem(422, "missing_decision");
+    send(&stage, ADMIN, "b", &path, &allow(&paused)).await.expect(StatusCode::OK);
 }
 
 #[tokio::test]
@@ -165,11 +165,11 @@ async fn a_repeat_learns_the_outcome_of_a_request_whose_server_died() {
         (format!("{path}/requeue"), json!({"digest": dead["tasks"][0]["digest"]})),
     ];
     for (path, body) in &requests {
-        let done = send(&first, (ADMIN, "k"), path, body).await.expect(StatusCode::OK);
+        let done = send(&first, ADMIN, "k", path, body).await.expect(StatusCode::OK);
         // As long as the first server may be at it, nobody else does it.
-        send(&second, (ADMIN, "k"), path, body).await.problem(409, "idempotency_in_progress");
+        send(&second, ADMIN, "k", path, body).await.problem(409, "idempotency_in_progress");
         clock.advance_ms(2_001);
-        let again = send(&second, (ADMIN, "k"), path, body).await;
+        let again = send(&second, ADMIN, "k", path, body).await;
         assert_eq!(again.headers["idempotent-replayed"], "true", "{path}: {}", again.text);
         assert_eq!(again.expect(StatusCode::OK)["id"], done["id"]);
     }

@@ -114,19 +114,19 @@ pub(crate) const READER: &str = "secret-of-the-reader-005";
 pub(crate) const WORKER: &str = "secret-of-the-worker-006";
 pub(crate) const STRANGER: &str = "secret-of-a-stranger-007";
 
-fn token(name: &str, tenant: &str, (secret, roles): (&str, &[TokenRole])) -> Token {
+fn token(name: &str, tenant: &str, secret: &str, roles: &[TokenRole]) -> Token {
     Token::new(name, tenant, &secret.to_owned().into()).roles(roles.iter().copied())
 }
 
 pub(crate) fn tokens() -> Vec<Token> {
     vec![
-        token("boss", "acme", (ADMIN, &[TokenRole::Admin])),
-        token("fin", "acme", (FINANCE, &[TokenRole::Approve])).approves_as(["finance"]),
-        token("clerk", "acme", (CLERK, &[TokenRole::Approve])),
-        token("desk", "acme", (SUBMITTER, &[TokenRole::Submit])),
-        token("reader", "acme", (READER, &[TokenRole::Read])),
-        token("hands", "acme", (WORKER, &[TokenRole::Work])),
-        token("other", "umbrella", (STRANGER, &[TokenRole::Admin])).approves_as(["finance"]),
+        token("boss", "acme", ADMIN, &[TokenRole::Admin]),
+        token("fin", "acme", FINANCE, &[TokenRole::Approve]).approves_as(["finance"]),
+        token("clerk", "acme", CLERK, &[TokenRole::Approve]),
+        token("desk", "acme", SUBMITTER, &[TokenRole::Submit]),
+        token("reader", "acme", READER, &[TokenRole::Read]),
+        token("hands", "acme", WORKER, &[TokenRole::Work]),
+        token("other", "umbrella", STRANGER, &[TokenRole::Admin]).approves_as(["finance"]),
     ]
 }
 

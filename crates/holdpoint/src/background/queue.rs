@@ -388,7 +388,7 @@ impl Queue {
     }
 
     /// The tool was another one when the worker was about to start.
-    pub(crate) async fn changed(&self, leased: &LeasedTask, (tool, refit): (ToolFacts, Refit)) -> Result<(), Error> {
+    pub(crate) async fn changed(&self, leased: &LeasedTask, tool: ToolFacts, refit: Refit) -> Result<(), Error> {
         let TaskHead { key, attempts, .. } = &leased.task;
         let task = Some((key.turn, *attempts));
         let input = Input::ToolChanged(Box::new(ToolChanged { call: key.index, task, tool, refit }));

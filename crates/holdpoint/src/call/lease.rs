@@ -103,7 +103,7 @@ pub(crate) struct RunLease {
 }
 
 impl RunLease {
-    pub(crate) fn new(store: &Store, clock: &Arc<dyn LeaseClock>, (run, hold): (&RunId, Hold)) -> Self {
+    pub(crate) fn new(store: &Store, clock: &Arc<dyn LeaseClock>, run: &RunId, hold: Hold) -> Self {
         let (store, clock) = (store.clone(), Arc::clone(clock));
         Self { store, clock, run: run.clone(), hold, term: Term::default() }
     }
@@ -169,7 +169,9 @@ impl TaskHold {
     pub(crate) fn new(
         store: &Store,
         clock: &Arc<dyn LeaseClock>,
-        (leased, lease_ms, sent): (&LeasedTask, u64, ClockReading),
+        leased: &LeasedTask,
+        lease_ms: u64,
+        sent: ClockReading,
     ) -> Self {
         let since = leased.task.lease().map(|lease| lease.since);
         let deadline_in_us =

@@ -35,8 +35,8 @@ impl Asked {
         let mut now = pending(run);
         let ended: Vec<Place> = self.durable.keys().filter(|place| !now.contains_key(*place)).copied().collect();
         now.retain(|place, body| self.durable.get(place) != Some(body));
-        let closed = ended.into_iter().map(|place| close(place, log));
-        closed.chain(now.into_iter().filter_map(|(place, body)| open(run, place, body))).collect()
+        let closed = ended.into_iter().map(|(turn, index)| close(turn, index, log));
+        closed.chain(now.into_iter().filter_map(|((_, index), body)| open(run, index, body))).collect()
     }
 }
 
@@ -53,25 +53,21 @@ fn pending(run: &Run) -> BTreeMap<Place, Vec<u8>> {
     places.filter_map(|index| Some(((run.turn(), index), encode_question(run, index)?))).collect()
 }
 
-fn open(run: &Run, place: Place, body: Vec<u8>) -> Option<QuestionChange> {
-    opening(run, place, body).map(|opening| QuestionChange::Open(Box::new(opening)))
-}
-
-fn opening(run: &Run, (turn, index): Place, body: Vec<u8>) -> Option<QuestionOpening> {
+fn open(run: &Run, index: CallIndex, body: Vec<u8>) -> Option<QuestionChange> {
     let call = run.call(index)?;
     let question = call.question()?;
-    Some(QuestionOpening {
-        turn,
+    Some(QuestionChange::Open(Box::new(QuestionOpening {
+        turn: run.turn(),
         index,
         tool: call.tool.as_ref()?.name.clone(),
         kind: question.kind(),
         deadline: question.deadline,
         body,
-    })
+    })))
 }
 
 /// Only events of the question's own turn say how it ended: the model may have asked for other calls since.
-fn close((turn, index): Place, log: &[LogEntry]) -> QuestionChange {
+fn close(turn: Turn, index: CallIndex, log: &[LogEntry]) -> QuestionChange {
     let own = log.iter().take_while(|entry| !matches!(entry.event, Event::MessageCompleted(_)));
     let ended = own.filter_map(|entry| match &entry.event {
         Event::CallAnswered(answered) if answered.call == index => {

@@ -69,7 +69,7 @@ impl Out {
         let closed = self.durable.iter().filter(|(place, attempt)| now.get(place) != Some(attempt));
         let closed = closed.map(|(place, _)| self.close(*place));
         let opened = now.iter().filter(|(place, attempt)| self.durable.get(place) != Some(attempt));
-        let opened = opened.filter_map(|((_, index), attempt)| open(run, (*index, *attempt), receipts));
+        let opened = opened.filter_map(|((_, index), attempt)| open(run, *index, *attempt, receipts));
         closed.chain(opened).collect()
     }
 
@@ -89,7 +89,7 @@ fn deferred(run: &Run) -> BTreeMap<Place, Attempt> {
     out.collect()
 }
 
-fn open(run: &Run, (index, attempt): (CallIndex, Attempt), receipts: Option<ReceiptMaker<'_>>) -> Option<TaskChange> {
+fn open(run: &Run, index: CallIndex, attempt: Attempt, receipts: Option<ReceiptMaker<'_>>) -> Option<TaskChange> {
     let call = run.call(index)?;
     let CallState::Deferred { deadline, .. } = call.state else { return None };
     let facts = call.tool.as_ref()?;

@@ -140,7 +140,7 @@ impl Listeners {
             }
             Event::MessageCompleted(completed) => self.note_message(completed, run),
             Event::CallDecided { call, stage, decision, .. } => {
-                instruments.note("holdpoint.tool.authorize", || authorize_fields(run, *call, (stage, decision)));
+                instruments.note("holdpoint.tool.authorize", || authorize_fields(run, *call, stage, decision));
             }
             Event::CallAnswered(answered) => self.note_answered(answered, run),
             Event::CallDeferred { call, .. } => {

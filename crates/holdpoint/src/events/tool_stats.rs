@@ -70,7 +70,7 @@ impl AllStats {
                 turn = Turn(started.0.saturating_sub(1));
                 None
             }
-            Event::ToolEnded { call, settlement } => Some((tool_of(run, (turn, *call))?, settlement)),
+            Event::ToolEnded { call, settlement } => Some((tool_of(run, turn, *call)?, settlement)),
             _ => None,
         });
         for (tool, settlement) in ended {
@@ -93,7 +93,7 @@ impl AllStats {
     }
 }
 
-fn tool_of(run: &Run, (turn, index): (Turn, CallIndex)) -> Option<&ToolName> {
+fn tool_of(run: &Run, turn: Turn, index: CallIndex) -> Option<&ToolName> {
     if turn == run.turn() {
         return run.call(index)?.tool.as_ref().map(|facts| &facts.name);
     }

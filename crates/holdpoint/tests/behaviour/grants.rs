@@ -60,10 +60,15 @@ impl World {
     }
 
     /// The same, approved by a person who wants that to be remembered.
-    async fn remembered(&self, arguments: &str, request: RunRequest, how: (Actor, RememberRequest)) -> RunResult {
+    async fn remembered(
+        &self,
+        arguments: &str,
+        request: RunRequest,
+        actor: Actor,
+        remember: RememberRequest,
+    ) -> RunResult {
         let agent = self.agent(arguments);
         let paused = agent.runner().run(request).await.unwrap();
-        let (actor, remember) = how;
         agent.resume(&paused, Decisions::new().allow("tc").remember(remember).by(actor)).await.unwrap()
     }
 }
@@ -80,7 +85,7 @@ fn in_session(session: &str) -> RunRequest {
 async fn a_grant_for_these_arguments_answers_for_them_in_its_session_and_for_nothing_else() {
     let world = World::new(Terms::default());
     let remember = RememberRequest::new().in_session();
-    let first = world.remembered(r#"{"amount":5}"#, in_session("s1"), (person("ana", &[]), remember)).await;
+    let first = world.remembered(r#"{"amount":5}"#, in_session("s1"), person("ana", &[]), remember).await;
     assert_eq!((first.status(), world.counter.count()), (Status::Finished, 1));
 
     let same = world.run(r#"{ "amount" : 5.0 }"#, in_session("s1")).await;
@@ -108,7 +113,7 @@ async fn a_grant_for_any_arguments_of_a_tenant_reaches_all_its_runs_and_nobody_e
     let world = World::new(Terms::default());
     let remember = RememberRequest::new().any_arguments().in_tenant();
     let acme = || RunRequest::new("go").by(of_tenant("kim", "acme"));
-    world.remembered(r#"{"amount":5}"#, acme(), (of_tenant("ana", "acme"), remember)).await;
+    world.remembered(r#"{"amount":5}"#, acme(), of_tenant("ana", "acme"), remember).await;
     assert_eq!(world.run(r#"{"amount":99}"#, acme()).await.status(), Status::Finished);
     assert!(asked(&world.run(r#"{"amount":5}"#, RunRequest::new("go").by(of_tenant("kim", "other"))).await));
     assert!(asked(&world.run(r#"{"amount":5}"#, RunRequest::new("go")).await));
@@ -119,7 +124,7 @@ async fn a_grant_for_any_arguments_of_a_tenant_reaches_all_its_runs_and_nobody_e
 async fn a_grant_never_lets_anything_run_that_policy_denies() {
     let world = World::new(Terms::default());
     let remember = RememberRequest::new().any_arguments().in_tenant();
-    world.remembered(r#"{"amount":5}"#, RunRequest::new("go"), (person("ana", &[]), remember)).await;
+    world.remembered(r#"{"amount":5}"#, RunRequest::new("go"), person("ana", &[]), remember).await;
     let denied = world.run(r#"{"amount":5,"to":"forbidden"}"#, RunRequest::new("go")).await;
     assert_eq!((denied.status(), world.counter.count()), (Status::Finished, 1));
 }
@@ -129,7 +134,7 @@ async fn a_grant_is_one_voice_of_a_quorum() {
     let world = World::new(Terms { quorum: 2, ..Terms::default() });
     let remember = || RememberRequest::new().in_tenant();
     let arguments = r#"{"amount":5}"#;
-    let first = world.remembered(arguments, RunRequest::new("go"), (person("ana", &[]), remember())).await;
+    let first = world.remembered(arguments, RunRequest::new("go"), person("ana", &[]), remember()).await;
     assert!(asked(&first), "one of two");
 
     let agent = world.agent(arguments);
@@ -151,7 +156,7 @@ async fn whoever_gave_a_grant_may_still_say_no_to_one_call() {
     let world = World::new(Terms { quorum: 2, ..Terms::default() });
     let arguments = r#"{"amount":5}"#;
     let remember = RememberRequest::new().in_tenant();
-    world.remembered(arguments, RunRequest::new("go"), (person("ana", &[]), remember)).await;
+    world.remembered(arguments, RunRequest::new("go"), person("ana", &[]), remember).await;
     let agent = world.agent(arguments);
     let second = agent.chat("go").await.unwrap();
     assert_eq!(second.pending_confirmations()[0].approvals().count(), 1, "her grant counts");
@@ -165,7 +170,7 @@ async fn a_grant_needs_the_role_that_the_rule_asks_for_and_four_eyes() {
     let mut world = World::new(Terms::default());
     let remember = RememberRequest::new().in_tenant();
     let arguments = r#"{"amount":5}"#;
-    world.remembered(arguments, RunRequest::new("go"), (person("ana", &["support"]), remember)).await;
+    world.remembered(arguments, RunRequest::new("go"), person("ana", &["support"]), remember).await;
     world.terms = finance;
     assert!(asked(&world.run(arguments, RunRequest::new("go")).await), "ana is not of finance");
     world.terms = Terms { four_eyes: FourEyes::On, ..Terms::default() };
@@ -180,7 +185,7 @@ async fn grants_are_listed_and_taken_back_and_the_run_remembers_who_did_it() {
     let world = World::new(Terms::default());
     let arguments = r#"{"amount":5}"#;
     let remember = RememberRequest::new().in_tenant().for_ms(HOUR_MS);
-    let given = world.remembered(arguments, RunRequest::new("go"), (person("ana", &[]), remember)).await;
+    let given = world.remembered(arguments, RunRequest::new("go"), person("ana", &[]), remember).await;
     let agent = world.agent(arguments);
     let runner = agent.runner();
 
@@ -230,7 +235,7 @@ async fn a_grant_dies_with_the_schema_of_its_tool() {
     let world = World::new(Terms::default());
     let arguments = r#"{"amount":5}"#;
     let remember = RememberRequest::new().any_arguments().in_tenant();
-    world.remembered(arguments, RunRequest::new("go"), (person("ana", &[]), remember)).await;
+    world.remembered(arguments, RunRequest::new("go"), person("ana", &[]), remember).await;
     let schema = json!({"type": "object", "properties": {"amount": {"type": "number"}}});
     let changed = raw_tool("refund", "Gives its arguments back", schema, async |_: ToolCall| "ran".to_owned());
     let agent = world.builder(arguments).tool(changed).build().unwrap();

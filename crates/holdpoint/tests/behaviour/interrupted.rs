@@ -54,7 +54,7 @@ impl Interrupted {
     }
 
     /// Once, around the call after `skip` others of its kind.
-    pub(crate) fn once(&self, (at, skip): (At, usize), happens: impl Future<Output = ()> + Send + 'static, then: Then) {
+    pub(crate) fn once(&self, at: At, skip: usize, happens: impl Future<Output = ()> + Send + 'static, then: Then) {
         self.planned.lock().unwrap().push(Planned { at, skip, happens: Box::pin(happens), then });
     }
 

@@ -157,7 +157,7 @@ async fn a_tool_does_not_start_when_the_acknowledgement_of_its_intent_comes_afte
             stand_still(40_000, 40_000);
             taken_over_and_finished(&other).await;
         };
-        world.store.once((At::AfterCommit, 1), happens, then);
+        world.store.once(At::AfterCommit, 1, happens, then);
         let error = agent.chat(request()).await.unwrap_err();
         assert_eq!((error.code(), world.effects.count()), (Code::LeaseLost, 1), "{then:?}");
     }
@@ -166,7 +166,7 @@ async fn a_tool_does_not_start_when_the_acknowledgement_of_its_intent_comes_afte
 #[tokio::test]
 async fn an_intent_whose_acknowledgement_was_lost_starts_once_when_nobody_took_the_run() {
     let world = World::new();
-    world.store.once((At::AfterCommit, 1), async {}, Then::LoseAnswer);
+    world.store.once(At::AfterCommit, 1, async {}, Then::LoseAnswer);
     let done = world.suspended().chat(request()).await.unwrap();
     assert_eq!((done.status(), world.effects.count()), (Status::Finished, 1));
 }
@@ -180,7 +180,7 @@ async fn a_tool_does_not_start_after_a_takeover_by_the_same_process() {
         stand_still(40_000, 40_000);
         taken_over_and_finished(&again).await;
     };
-    world.store.once((At::AfterCommit, 1), taking_over, Then::Answer);
+    world.store.once(At::AfterCommit, 1, taking_over, Then::Answer);
     assert_eq!(agent.chat(request()).await.unwrap_err().code(), Code::LeaseLost);
     assert_eq!(world.effects.count(), 1);
 }
@@ -198,7 +198,7 @@ async fn a_result_that_comes_after_a_takeover_is_evidence() {
         let _ = taken.send(other);
     };
     // The third commit has the result.
-    world.store.once((At::BeforeCommit, 2), happens, Then::Answer);
+    world.store.once(At::BeforeCommit, 2, happens, Then::Answer);
     assert_eq!(agent.chat(request()).await.unwrap_err().code(), Code::LeaseLost);
     let other = is_taken.await.unwrap();
     let has_evidence =
@@ -246,7 +246,7 @@ async fn a_worker_that_learns_late_of_its_lease_starts_nothing() {
         assert!(asked.pending()[0].is_uncertain());
         let _ = ended.send(());
     };
-    world.store.once((At::AfterLease, 0), happens, Then::Answer);
+    world.store.once(At::AfterLease, 0, happens, Then::Answer);
     let worker = Worker::new(agent.runner()).poll(Duration::from_millis(10)).run(stop.clone());
     let worker = tokio::spawn(worker);
     is_ended.await.unwrap();
@@ -273,7 +273,7 @@ async fn a_worker_that_was_suspended_beyond_the_deadline_of_its_task_starts_noth
         keep_until_settled(&other).await;
         let _ = ended.send(());
     };
-    world.store.once((At::AfterLease, 0), happens, Then::Answer);
+    world.store.once(At::AfterLease, 0, happens, Then::Answer);
     let worker = Worker::new(agent.runner()).lease(LEASE).poll(Duration::from_millis(10)).run(stop.clone());
     let worker = tokio::spawn(worker);
     is_ended.await.unwrap();
@@ -300,7 +300,7 @@ async fn a_result_or_a_heartbeat_that_comes_before_the_doubt_wins() {
                 inner.tasks.heartbeat(std::slice::from_ref(&holder.lease), 60_000).await.unwrap();
             }
         };
-        world.store.once((At::BeforeCommit, 0), happens, Then::Answer);
+        world.store.once(At::BeforeCommit, 0, happens, Then::Answer);
         let stop = CancellationToken::new();
         let keeper = Keeper::new(agent.runner()).poll(Duration::from_millis(10)).run(stop.clone());
         let keeper = tokio::spawn(keeper);
@@ -333,7 +333,7 @@ async fn a_result_that_the_run_has_collected_is_acknowledged_again() {
     let holder = TaskHolder::of(&lease(&world.inner, 60_000).await, &Arc::from("hand"));
     let other = world.deferring(world.inner.clone());
     let happens = async move { keep_until_settled(&other).await };
-    world.store.once((At::AfterDeliver, 0), happens, Then::LoseAnswer);
+    world.store.once(At::AfterDeliver, 0, happens, Then::LoseAnswer);
     agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
     agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
     let done = agent.runner().result(&run_id()).await.unwrap();
@@ -354,7 +354,7 @@ async fn a_result_that_comes_after_the_doubt_is_evidence_and_not_acknowledged() 
         clock.advance_ms(1_001);
         keep_until_settled(&other).await;
     };
-    world.store.once((At::BeforeDeliver, 0), happens, Then::LoseAnswer);
+    world.store.once(At::BeforeDeliver, 0, happens, Then::LoseAnswer);
     let error = agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap_err();
     assert_eq!(error.code(), Code::LeaseLost);
     let asked = agent.runner().result(&run_id()).await.unwrap();
@@ -458,7 +458,7 @@ async fn a_result_that_arrives_during_a_cancellation_is_recorded() {
     let holder = TaskHolder::of(&lease(&world.inner, 60_000).await, &Arc::from("hand"));
     let queue = world.deferring(world.inner.clone()).runner().queue();
     let happens = async move { queue.complete(&holder, ToolResult::success("paid")).await.unwrap() };
-    world.store.once((At::BeforeCommit, 0), happens, Then::Answer);
+    world.store.once(At::BeforeCommit, 0, happens, Then::Answer);
     let cancelled = agent.runner().cancel(&run_id(), holdpoint::Actor::default()).await.unwrap();
     assert_eq!(cancelled.status(), Status::Cancelled);
     assert_eq!(cancelled.records()[0].progress.as_str(), "succeeded");
@@ -471,7 +471,7 @@ async fn results_survive_a_store_that_is_read_only_for_a_moment() {
     let world = World::new();
     // The third commit has the result.
     for _ in 0..3 {
-        world.store.once((At::BeforeCommit, 2), async {}, Then::ReadOnly);
+        world.store.once(At::BeforeCommit, 2, async {}, Then::ReadOnly);
     }
     let done = world.suspended().chat(request()).await.unwrap();
     assert_eq!((done.status(), world.effects.count()), (Status::Finished, 1));
@@ -482,7 +482,7 @@ async fn results_survive_a_store_that_is_read_only_for_a_moment() {
     agent.chat(request()).await.unwrap();
     let holder = TaskHolder::of(&lease(&world.inner, 60_000).await, &Arc::from("hand"));
     for _ in 0..3 {
-        world.store.once((At::BeforeDeliver, 0), async {}, Then::ReadOnly);
+        world.store.once(At::BeforeDeliver, 0, async {}, Then::ReadOnly);
     }
     agent.runner().queue().complete(&holder, ToolResult::success("paid")).await.unwrap();
     keep_until_settled(&agent).await;
@@ -531,7 +531,7 @@ async fn a_run_that_another_process_claimed_since_is_not_taken_over() {
         started.notified().await;
         heard.notify_one();
     };
-    world.store.once((At::AfterClaim, 0), happens, Then::Answer);
+    world.store.once(At::AfterClaim, 0, happens, Then::Answer);
     let late = build(world.store.store());
     let stop = CancellationToken::new();
     let keeper = tokio::spawn(Keeper::new(late.runner()).poll(Duration::from_millis(10)).run(stop.clone()));

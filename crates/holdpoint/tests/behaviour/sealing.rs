@@ -29,15 +29,21 @@ async fn run_of(agent: &Agent, tenant: Option<&str>) -> RunId {
     agent.chat(RunRequest::new("go").by(actor)).await.unwrap().run_id().clone()
 }
 
-fn keep(agent: &Agent, change: impl FnOnce(Keeper) -> Keeper) -> (CancellationToken, JoinHandle<()>) {
-    let stop = CancellationToken::new();
-    let keeper = change(Keeper::new(agent.runner()).poll(SOON));
-    (stop.clone(), tokio::spawn(keeper.run(stop)))
+/// A keeper that runs.
+struct Kept {
+    stop: CancellationToken,
+    keeper: JoinHandle<()>,
 }
 
-async fn stopped((stop, keeper): (CancellationToken, JoinHandle<()>)) {
-    stop.cancel();
-    tokio::time::timeout(PATIENCE, keeper).await.expect("it stops").unwrap();
+fn keep(agent: &Agent, change: impl FnOnce(Keeper) -> Keeper) -> Kept {
+    let stop = CancellationToken::new();
+    let keeper = change(Keeper::new(agent.runner()).poll(SOON));
+    Kept { stop: stop.clone(), keeper: tokio::spawn(keeper.run(stop)) }
+}
+
+async fn stopped(kept: Kept) {
+    kept.stop.cancel();
+    tokio::time::timeout(PATIENCE, kept.keeper).await.expect("it stops").unwrap();
 }
 
 async fn until_sealed(store: &Store) {

@@ -48,11 +48,11 @@ fn no_function_takes_a_tuple_outside_the_listed_crates() {
         messages(&found),
         ["crates/holdpoint-core/src/a.rs:1: `f` takes a tuple: use a struct or more parameters"]
     );
-    assert_eq!(check(&Tree::sample(&[("crates/holdpoint-server/src/a.rs", text)])).len(), 0);
+    assert_eq!(check(&Tree::sample(&[("crates/holdpoint-mcp/src/a.rs", text)])).len(), 0);
 }
 
 #[test]
 fn a_crate_on_the_list_without_tuples_must_leave_it() {
-    let found = check(&Tree::sample(&[("crates/holdpoint-server/src/a.rs", "fn f(a: u8) {}")]));
-    assert_eq!(messages(&found), ["xtask/src/tidy/sizes.rs:1: `holdpoint-server` takes no tuple any more"]);
+    let found = check(&Tree::sample(&[("crates/holdpoint-mcp/src/a.rs", "fn f(a: u8) {}")]));
+    assert_eq!(messages(&found), ["xtask/src/tidy/sizes.rs:1: `holdpoint-mcp` takes no tuple any more"]);
 }

@@ -35,7 +35,7 @@ enum Done {
     /// Not started: policy denies it by now, or wants people to say more than they said.
     Revoked(Decision),
     /// Not started: the tool is another one by now.
-    Changed(Box<(ToolFacts, Refit)>),
+    Changed(Box<ToolFacts>, Box<Refit>),
     /// Without.
     Failed(WorkerFault),
 }
@@ -50,7 +50,7 @@ struct Holding<'a> {
 impl<'a> Holding<'a> {
     fn new(bench: &'a Bench, leased: &'a LeasedTask, sent: ClockReading) -> Self {
         let lease = &leased.lease;
-        let hold = TaskHold::new(&bench.store, &bench.clock, (leased, bench.lease_ms(), sent));
+        let hold = TaskHold::new(&bench.store, &bench.clock, leased, bench.lease_ms(), sent);
         let held = Arc::new(HeldTask { lease: Arc::new(hold), stop: CancellationToken::new() });
         bench.held().insert(lease.clone(), Arc::clone(&held));
         Self { bench, lease, held }
@@ -88,7 +88,7 @@ impl Bench {
         let ended = match done {
             Done::Settled(settlement) => settled_for_sure(queue, holder, settlement).await,
             Done::Revoked(decision) => queue.revoke(&leased, decision).await,
-            Done::Changed(changed) => queue.changed(&leased, *changed).await,
+            Done::Changed(tool, refit) => queue.changed(&leased, *tool, *refit).await,
             Done::Failed(fault) => queue.fail(&leased.lease, fault).await,
         };
         match ended {
@@ -134,7 +134,7 @@ impl Runner {
         match done {
             Ok(None) => return Ok(Some(leased)),
             Ok(Some(Done::Revoked(decision))) => queue.revoke(&leased, decision).await?,
-            Ok(Some(Done::Changed(changed))) => queue.changed(&leased, *changed).await?,
+            Ok(Some(Done::Changed(tool, refit))) => queue.changed(&leased, *tool, *refit).await?,
             Ok(Some(Done::Settled(_) | Done::Failed(_))) => {
                 queue.fail(&leased.lease, WorkerFault::NotStarted).await?;
             }
@@ -267,7 +267,7 @@ impl Assignment<'_> {
                 Some(problem) => Refit::Unfit(problem),
                 None => Refit::Decided(self.ask_policy().await?),
             };
-            return Ok(Some(Done::Changed(Box::new((registered.facts().clone(), refit)))));
+            return Ok(Some(Done::Changed(Box::new(registered.facts().clone()), Box::new(refit))));
         }
         // Policy is asked again when a call goes from waiting to running: a denial counts, and so do terms that nobody met.
         if settings.recheck_policy == Recheck::Off {

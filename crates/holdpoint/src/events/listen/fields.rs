@@ -25,11 +25,7 @@ pub(super) fn task_fields(run: &Run, index: CallIndex) -> Map<String, Value> {
     }
 }
 
-pub(super) fn authorize_fields(
-    run: &Run,
-    index: CallIndex,
-    (stage, decision): (&Stage, &Decision),
-) -> Map<String, Value> {
+pub(super) fn authorize_fields(run: &Run, index: CallIndex, stage: &Stage, decision: &Decision) -> Map<String, Value> {
     let Some(call) = run.call(index) else { return Map::new() };
     let outcome = match decision {
         Decision::Allow(_) => "allow",

@@ -7,7 +7,7 @@ const OUTAGE_TRIES: usize = 24;
 
 fn cut_off(world: &World) {
     for _ in 0..OUTAGE_TRIES {
-        world.store.once((At::BeforeDeliver, 0), async {}, Then::LoseAnswer);
+        world.store.once(At::BeforeDeliver, 0, async {}, Then::LoseAnswer);
     }
 }
 
