@@ -20,14 +20,8 @@ const LONG_FILES: [&str; 3] = [
 ];
 
 /// Crates in which functions still take tuples. Clean one, and remove it here.
-const TUPLE_CRATES: [&str; 6] = [
-    "holdpoint-cli",
-    "holdpoint-codec",
-    "holdpoint-mcp",
-    "holdpoint-policy",
-    "holdpoint-store",
-    "holdpoint-testkit",
-];
+const TUPLE_CRATES: [&str; 6] =
+    ["holdpoint-cli", "holdpoint-codec", "holdpoint-mcp", "holdpoint-policy", "holdpoint-store", "holdpoint-testkit"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
