@@ -7,7 +7,7 @@ mod event;
 mod happened;
 mod render;
 
-pub use crate::audit::{EntryView as AuditEntryView, ShadowView as AuditShadowView};
+pub use crate::audit::{Entry as AuditDecisionView, Shadow as AuditShadowView};
 pub use crate::grant::{GrantReach, GrantView, GrantedArguments};
 pub use crate::question::AnswerNote;
 pub use crate::result::ResultView;

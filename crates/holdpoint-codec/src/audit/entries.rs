@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Answer, Arguments, Call, CallAnswered, CallIndex, Decision, Digest, Event, LogEntry, MessageCompleted, Outcome,
-    Run, Settlement, Stage, StopReason, Turn,
+    Actor, Answer, Arguments, Call, CallAnswered, CallIndex, Decision, Digest, Event, GrantId, LogEntry,
+    MessageCompleted, Outcome, Run, Settlement, Stage, StopReason, Turn,
 };
 
-use super::{AuditedCall, Entry, Said, Shadowed};
+use super::{Entry, Said, Shadow};
 use crate::arguments::idempotency_key;
+use crate::wire::{ActorWire, DigestText, Moment, Name, SaidName, Text, Wire};
 
 /// What the events of a step say, in order. `run` is the run after all of them.
 pub(super) fn of(run: &Run, log: &[LogEntry]) -> Vec<Entry> {
@@ -46,55 +47,49 @@ impl Step<'_> {
     }
 
     fn entry(&self, event: &Event) -> Option<Entry> {
-        let named = || Entry { event: event.name().into(), ..Entry::default() };
-        let about = |call: &CallIndex| Entry { call: Some(self.audited(*call)), ..named() };
+        let named = || Entry { event: Text::new(event.name()), ..Entry::default() };
+        let about = |call: &CallIndex| Entry { event: named().event, ..self.about(*call) };
         Some(match event {
             Event::RunStarted(started) => {
-                Entry { actor: Some(started.actor.clone()), agent: started.agent.clone(), ..named() }
+                Entry { actor: Some(ActorWire::of(&started.actor)), agent: text(started.agent.as_ref()), ..named() }
             }
             Event::Imported(snapshot) => {
-                Entry { actor: Some(snapshot.actor.clone()), agent: snapshot.agent.clone(), ..named() }
+                Entry { actor: Some(ActorWire::of(&snapshot.actor)), agent: text(snapshot.agent.as_ref()), ..named() }
             }
             Event::CallDecided { call, stage, decision, shadow, .. } => {
                 let shadow = shadow.as_deref().map(shadowed);
                 Entry { shadow, ..decided(about(call), *stage, decision) }
             }
             Event::GrantGiven { call, grant } => Entry {
-                actor: Some(grant.actor.clone()),
-                grant: Some(grant.id.clone()),
-                digest: grant.digest,
+                actor: Some(ActorWire::of(&grant.actor)),
+                grant_id: Some(Text::new(grant.id.as_str())),
+                digest: grant.digest.map(DigestText),
                 ..about(call)
             },
-            Event::GrantUsed { call, grant, actor, .. } => {
-                Entry { actor: Some(actor.clone()), grant: Some(grant.clone()), ..about(call) }
-            }
-            Event::GrantRevoked { grant, actor, .. } => {
-                Entry { actor: Some(actor.clone()), grant: Some(grant.clone()), ..named() }
-            }
+            Event::GrantUsed { call, grant, actor, .. } => granted(about(call), grant, actor),
+            Event::GrantRevoked { grant, actor, .. } => granted(named(), grant, actor),
             Event::CallAnswered(answered) => self.answered(about(&answered.call), answered),
-            Event::CallExpired { call } => Entry { outcome: Some(Outcome::Expired), ..about(call) },
-            Event::ToolStarted { call, attempt, .. } | Event::CallDeferred { call, attempt, .. } => Entry {
-                attempt: Some(*attempt),
-                idempotency_key: self.digest(*call).map(|d| idempotency_key(self.run.id(), self.turn, *call, d)),
-                ..about(call)
-            },
+            Event::CallExpired { call } => Entry { outcome: Some(Name(Outcome::Expired)), ..about(call) },
+            Event::ToolStarted { call, attempt, .. } | Event::CallDeferred { call, attempt, .. } => {
+                Entry { attempt: Some(attempt.0), idempotency_key: self.idempotency_key(*call), ..about(call) }
+            }
             Event::TaskTaken { call, attempt, worker, since, .. } => {
-                let worker = Some(Arc::clone(worker));
-                Entry { attempt: Some(*attempt), worker, since: Some(*since), ..about(call) }
+                let since = Some(Moment(*since));
+                Entry { attempt: Some(attempt.0), worker: Some(Text::share(worker)), since, ..about(call) }
             }
             Event::ToolEnded { call, settlement } => settled(about(call), settlement),
-            Event::CallDoubted { call, cause, .. } => Entry { cause: Some(*cause), ..about(call) },
+            Event::CallDoubted { call, cause, .. } => Entry { cause: Some(Name(*cause)), ..about(call) },
             Event::EvidenceGiven { call, attempt, worker, .. } => {
-                Entry { attempt: Some(*attempt), worker: Some(Arc::clone(worker)), ..about(call) }
+                Entry { attempt: Some(attempt.0), worker: Some(Text::share(worker)), ..about(call) }
             }
             Event::CallRequeued { call } | Event::HookFailed { call, .. } | Event::ToolChanged { call, .. } => {
                 about(call)
             }
             Event::Cancelled { actor, reason } => {
-                Entry { actor: Some(actor.clone()), reason: reason.clone(), ..named() }
+                Entry { actor: Some(ActorWire::of(actor)), reason: text(reason.as_ref()), ..named() }
             }
             Event::Retried { .. } => named(),
-            Event::Done { stop } if ends(stop) => Entry { stop: Some(stop.as_str().into()), ..named() },
+            Event::Done { stop } if ends(stop) => Entry { stop: Some(Text::new(stop.as_str())), ..named() },
             Event::Done { .. }
             | Event::TurnStarted { .. }
             | Event::MessageCompleted(_)
@@ -114,8 +109,8 @@ impl Step<'_> {
     fn unusable(&mut self, completed: &MessageCompleted) {
         for (index, opening) in completed.calls.iter().enumerate() {
             let Some(settlement) = &opening.settled else { continue };
-            let call = Some(self.audited(CallIndex::from_usize(index)));
-            self.entries.push(settled(Entry { event: "tool_ended".into(), call, ..Entry::default() }, settlement));
+            let about = self.about(CallIndex::from_usize(index));
+            self.entries.push(settled(Entry { event: Text::new("tool_ended"), ..about }, settlement));
         }
     }
 
@@ -128,17 +123,18 @@ impl Step<'_> {
             Answer::Happened(_) => (Said::Happened, None),
         };
         // After an edit the run knows only the new arguments.
+        let ground = answered.decision.as_ref().map(Decision::ground);
         let known = if edited.is_some() { None } else { self.digest(answered.call) };
         Entry {
-            actor: Some(answered.actor.clone()),
-            said: Some(said),
+            actor: Some(ActorWire::of(&answered.actor)),
+            decision: Some(Name(said)),
             policy: answered.decision.as_ref().map(verdict),
-            rule: answered.decision.as_ref().and_then(|decision| decision.ground().rule.clone()),
-            policy_version: answered.decision.as_ref().and_then(|decision| decision.ground().policy.clone()),
-            reason: answered.why().cloned(),
-            digest: answered.digest,
-            arguments_digest: known,
-            edited_digest: edited,
+            rule: ground.and_then(|ground| text(ground.rule.as_ref())),
+            policy_version: ground.and_then(|ground| text(ground.policy.as_ref())),
+            reason: text(answered.why()),
+            digest: answered.digest.map(DigestText),
+            arguments_digest: known.map(DigestText),
+            edited_digest: edited.map(DigestText),
             ..about
         }
     }
@@ -152,40 +148,72 @@ impl Step<'_> {
         self.call(index)?.canonical().map(Arguments::digest)
     }
 
-    fn audited(&self, index: CallIndex) -> AuditedCall {
-        let turn = self.turn;
-        if let Some(call) = self.call(index) {
-            let tool = call.tool.as_ref().map(|facts| facts.name.clone());
-            return AuditedCall { turn, index, id: Some(call.id.clone()), tool };
-        }
-        let past = self.run.past().iter().rev().find(|record| record.turn == turn && record.index == index);
-        let tool = past.and_then(|record| record.tool.clone());
-        AuditedCall { turn, index, id: past.map(|record| record.id.clone()), tool }
+    fn idempotency_key(&self, index: CallIndex) -> Option<Text> {
+        let key = idempotency_key(self.run.id(), self.turn, index, self.digest(index)?);
+        Some(Text::new(key.as_str()))
     }
+
+    /// An entry that names a call and nothing else.
+    fn about(&self, index: CallIndex) -> Entry {
+        let (id, tool) = match self.call(index) {
+            Some(call) => (Some(&call.id), call.tool.as_ref().map(|facts| &facts.name)),
+            None => {
+                let mut past = self.run.past().iter().rev();
+                let past = past.find(|record| record.turn == self.turn && record.index == index);
+                (past.map(|record| &record.id), past.and_then(|record| record.tool.as_ref()))
+            }
+        };
+        Entry {
+            turn: Some(self.turn.0),
+            index: Some(index.0),
+            call_id: id.map(|id| Text::new(id.as_str())),
+            tool: tool.map(|tool| Text::new(tool.as_str())),
+            ..Entry::default()
+        }
+    }
+}
+
+fn text(text: Option<&Arc<str>>) -> Option<Text> {
+    text.map(Text::share)
+}
+
+fn granted(about: Entry, grant: &GrantId, actor: &Actor) -> Entry {
+    Entry { actor: Some(ActorWire::of(actor)), grant_id: Some(Text::new(grant.as_str())), ..about }
 }
 
 fn decided(about: Entry, stage: Stage, decision: &Decision) -> Entry {
     let ground = decision.ground();
-    let (rule, reason) = (ground.rule.clone(), ground.reason.clone());
-    let policy_version = ground.policy.clone();
-    Entry { stage: Some(stage), said: Some(verdict(decision)), rule, reason, policy_version, ..about }
-}
-
-fn shadowed(decision: &Decision) -> Shadowed {
-    let ground = decision.ground();
-    Shadowed { said: verdict(decision), rule: ground.rule.clone(), policy_version: ground.policy.clone() }
-}
-
-fn verdict(decision: &Decision) -> Said {
-    match decision {
-        Decision::Allow(_) => Said::Allow,
-        Decision::Deny(_) => Said::Deny,
-        Decision::Confirm(..) => Said::Confirm,
+    Entry {
+        stage: Some(Name(stage)),
+        decision: Some(verdict(decision)),
+        rule: text(ground.rule.as_ref()),
+        reason: text(ground.reason.as_ref()),
+        policy_version: text(ground.policy.as_ref()),
+        ..about
     }
 }
 
+fn shadowed(decision: &Decision) -> Shadow {
+    let ground = decision.ground();
+    let policy_version = text(ground.policy.as_ref());
+    Shadow { decision: verdict(decision), rule: text(ground.rule.as_ref()), policy_version }
+}
+
+fn verdict(decision: &Decision) -> SaidName {
+    Name(match decision {
+        Decision::Allow(_) => Said::Allow,
+        Decision::Deny(_) => Said::Deny,
+        Decision::Confirm(..) => Said::Confirm,
+    })
+}
+
 fn settled(about: Entry, settlement: &Settlement) -> Entry {
-    Entry { outcome: Some(settlement.outcome), code: settlement.code, source: settlement.source, ..about }
+    Entry {
+        outcome: Some(Name(settlement.outcome)),
+        code: settlement.code.map(Name),
+        source: settlement.source.map(Name),
+        ..about
+    }
 }
 
 /// Whether nothing follows by itself. A pause is no act of anybody: its questions were decided on.

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// A person or a program that did something.
-#[derive(Serialize, Deserialize, Clone, Default, PartialEq)]
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ActorView))]
 pub struct ActorWire {
     /// Its name, if it has one.

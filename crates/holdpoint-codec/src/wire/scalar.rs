@@ -15,7 +15,7 @@ use crate::canonical::{canonical_json, key_order};
 use crate::hex;
 
 /// A shared text. Read with one copy, whether it has escapes or not.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Text(pub(crate) Arc<str>);
 
 impl Text {

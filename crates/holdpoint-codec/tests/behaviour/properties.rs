@@ -401,7 +401,7 @@ proptest! {
         if let Some(document) = audit::encode(&run, &log, Timestamp(i64::from(at))) {
             let back = audit::decode(&document).unwrap();
             prop_assert!(!back.entries.is_empty());
-            prop_assert_eq!(back.at, Timestamp(i64::from(at)));
+            prop_assert_eq!(back.at.0, Timestamp(i64::from(at)));
             let text = String::from_utf8(document).unwrap();
             prop_assert!(!text.contains(SECRET), "{}", text);
         }

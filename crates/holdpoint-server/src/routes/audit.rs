@@ -2,7 +2,7 @@
 
 use axum::Json;
 use holdpoint::RunId;
-use holdpoint::codec::audit::{Entry, decode};
+use holdpoint::codec::audit::decode;
 use holdpoint::store::audit::{VerifyProgress, VerifyRequest, verify_with};
 use holdpoint::store::{AuditScope, Cursor};
 use holdpoint_api::{AuditEntry, AuditFinding, AuditPage, AuditVerdict, PageQuery, moment};
@@ -78,7 +78,9 @@ fn entry(run: &RunId, row: &holdpoint::store::AuditRow) -> AuditEntry {
         revision: row.revision.0,
         at: moment(row.at),
         link: row.link.to_string(),
-        decisions: decode(&row.body).ok().map(|audit| audit.entries.iter().map(Entry::to_json).collect()),
+        decisions: decode(&row.body)
+            .ok()
+            .and_then(|audit| audit.entries.iter().map(serde_json::to_value).collect::<Result<_, _>>().ok()),
     }
 }
 
