@@ -3,10 +3,10 @@
 use crate::common;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use common::http::Client;
-use common::server::{start, started};
+use common::server::start;
 use common::until;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -219,6 +219,8 @@ fn example() -> TempDir {
 #[cfg(feature = "server-tests")]
 #[test]
 fn the_example_runs_with_a_worker_in_python_and_a_person_of_finance() {
+    use std::process::Stdio;
+
     let folder = example();
     let (desk, bench) = ("desk-secret-0123456789abcdef", "bench-secret-0123456789abcdef");
     let secrets = [("DESK_TOKEN", desk), ("BENCH_TOKEN", bench)];
@@ -232,7 +234,7 @@ fn the_example_runs_with_a_worker_in_python_and_a_person_of_finance() {
     let (status, run) =
         client.post("/v1/runs", &json!({ "agent": "support", "input": "hello", "context": { "user_id": "7" } }));
     assert_eq!(status, 201, "{run}");
-    let worker = started({
+    let worker = common::server::started({
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     });

@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::stage::{ADMIN, CLERK, FINANCE, READER, STRANGER, SUBMITTER, Setting, Stage, allow};
+use crate::stage::{ADMIN, CLERK, FINANCE, READER, STRANGER, SUBMITTER, Stage, allow};
 
 #[tokio::test]
 async fn the_inbox_shows_what_waits_and_what_became_of_it() {
@@ -75,7 +75,7 @@ async fn the_inbox_can_be_followed_and_goes_on_where_it_broke() {
 async fn a_break_between_two_questions_of_one_commit_loses_none() {
     let scratch = holdpoint_store_postgres::testing::Scratch::new().await.unwrap();
     let store = holdpoint::open_store(scratch.url()).await.unwrap();
-    let stage = Stage::with(Setting { store: Some(store), ..Setting::default() }).await;
+    let stage = Stage::with(crate::stage::Setting { store: Some(store), ..crate::stage::Setting::default() }).await;
     let follow = |last: &str| {
         let request = stage.request(Method::GET, "/v1/approvals/events").header("accept", "text/event-stream");
         request.header("last-event-id", last.to_owned()).timeout(Duration::from_secs(60))
