@@ -228,7 +228,8 @@ pub async fn a_question_asked_again_begins_anew(Fixture { store, .. }: Fixture) 
 async fn follow(
     store: &Store,
     scope: &Scope,
-    (from, limit): (QuestionSeq, usize),
+    from: QuestionSeq,
+    limit: usize,
     last: &str,
 ) -> Result<Vec<String>, String> {
     let (mut seq, mut seen, began) = (from, Vec::new(), Instant::now());
@@ -265,9 +266,9 @@ pub async fn changes_of_questions_are_followed(Fixture { store, .. }: Fixture) -
     let step = asking(Some("acme"), 1, vec![ends(0, QuestionEnd::Answered)]);
     must("commit", store.runs.commit(&RunId::new("a"), at(1), step).await)?;
     for limit in [1, 2, 100] {
-        let own = follow(&store, &acme, (from, limit), "a0:answered").await?;
+        let own = follow(&store, &acme, from, limit, "a0:answered").await?;
         expect(own == ["a1:pending", "a0:answered"], || format!("acme sees {own:?} in pages of {limit}"))?;
-        let all = follow(&store, &Scope::All, (from, limit), "a0:answered").await?;
+        let all = follow(&store, &Scope::All, from, limit, "a0:answered").await?;
         expect(all.len() == 3 && all[1] == "b0:pending", || format!("everybody sees {all:?} in pages of {limit}"))?;
     }
     let foreign = store.approvals.changes(&acme, Some(QuestionSeq(u64::MAX / 4)), 10).await;
@@ -284,7 +285,7 @@ pub async fn no_change_of_questions_is_missed(Fixture { store, .. }: Fixture) ->
     });
     let asked: Vec<_> = asked.collect();
     let (following, others) = (store.clone(), store.clone());
-    let follower = tokio::spawn(async move { follow(&following, &Scope::All, (from, 3), "last0:pending").await });
+    let follower = tokio::spawn(async move { follow(&following, &Scope::All, from, 3, "last0:pending").await });
     for one in asked {
         must("asking", one.await)??;
     }

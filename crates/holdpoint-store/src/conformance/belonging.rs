@@ -8,7 +8,7 @@ use crate::{
     Transition,
 };
 
-fn step(session: Option<&str>, tenant: Option<&str>, (status, session_use): (Status, SessionUse)) -> Transition {
+fn step(session: Option<&str>, tenant: Option<&str>, status: Status, session_use: SessionUse) -> Transition {
     let head =
         HeadUpdate { session: session.map(Into::into), tenant: tenant.map(Into::into), ..HeadUpdate::new(status) };
     Transition { session_use, ..Transition::new(vec![b"x".to_vec()], head, START) }
@@ -17,10 +17,11 @@ fn step(session: Option<&str>, tenant: Option<&str>, (status, session_use): (Sta
 async fn create(
     store: &Store,
     run: &str,
-    (session, tenant): (&str, Option<&str>),
+    session: &str,
+    tenant: Option<&str>,
     session_use: SessionUse,
 ) -> Result<Revision, CommitError> {
-    store.runs.commit(&RunId::new(run), at(0), step(Some(session), tenant, (Status::Running, session_use))).await
+    store.runs.commit(&RunId::new(run), at(0), step(Some(session), tenant, Status::Running, session_use)).await
 }
 
 /// Of runs that are to be alone in a session, one is created; those of other sessions and tenants do not matter, and
@@ -29,7 +30,7 @@ pub async fn of_racing_runs_alone_in_a_session_one_is_created(Fixture { store, .
     let racing = (0..8).map(|number| {
         let store = store.clone();
         tokio::spawn(
-            async move { create(&store, &format!("r{number}"), ("talk", Some("acme")), SessionUse::Alone).await },
+            async move { create(&store, &format!("r{number}"), "talk", Some("acme"), SessionUse::Alone).await },
         )
     });
     let racing: Vec<_> = racing.collect();
@@ -44,15 +45,15 @@ pub async fn of_racing_runs_alone_in_a_session_one_is_created(Fixture { store, .
     expect(created == 1, || format!("{created} runs were created alone in one session"))?;
     let others = [("o1", "talk", Some("other")), ("o2", "talk", None), ("o3", "walk", Some("acme"))];
     for (run, session, tenant) in others {
-        must("another session", create(&store, run, (session, tenant), SessionUse::Alone).await)?;
+        must("another session", create(&store, run, session, tenant, SessionUse::Alone).await)?;
     }
-    must("a run that shares", create(&store, "o4", ("talk", Some("acme")), SessionUse::Shared).await)?;
-    let busy = create(&store, "o5", ("talk", Some("acme")), SessionUse::Alone).await;
+    must("a run that shares", create(&store, "o4", "talk", Some("acme"), SessionUse::Shared).await)?;
+    let busy = create(&store, "o5", "talk", Some("acme"), SessionUse::Alone).await;
     expect(matches!(busy, Err(CommitError::SessionBusy)), || format!("a second one got {busy:?}"))?;
     let head = must("head", store.runs.head(&Scope::All, &RunId::new("o5")).await)?;
     expect(head.is_none(), || format!("the refused run is {head:?}"))?;
     // Whoever has the run already is told that it is there, not that the session is busy.
-    let again = create(&store, "o1", ("talk", Some("other")), SessionUse::Alone).await;
+    let again = create(&store, "o1", "talk", Some("other"), SessionUse::Alone).await;
     expect(matches!(again, Err(CommitError::Stale { current: Revision(1) })), || format!("the same run got {again:?}"))
 }
 
@@ -61,28 +62,28 @@ pub async fn a_session_is_free_when_its_run_is_over(Fixture { store, .. }: Fixtu
     let alone = SessionUse::Alone;
     for (number, over) in [Status::Finished, Status::Failed, Status::Cancelled].into_iter().enumerate() {
         let run = format!("r{number}");
-        must("create", create(&store, &run, ("talk", None), alone.clone()).await)?;
+        must("create", create(&store, &run, "talk", None, alone.clone()).await)?;
         let waits = [Status::AwaitingToolConfirmation, Status::Running, Status::AwaitingToolResults];
         for (revision, status) in (1..).zip(waits) {
-            let moved = step(None, None, (status, SessionUse::Shared));
+            let moved = step(None, None, status, SessionUse::Shared);
             must("commit", store.runs.commit(&RunId::new(&*run), at(revision), moved).await)?;
-            let busy = create(&store, "second", ("talk", None), alone.clone()).await;
+            let busy = create(&store, "second", "talk", None, alone.clone()).await;
             expect(matches!(busy, Err(CommitError::SessionBusy)), || format!("while it is {status:?}: {busy:?}"))?;
         }
-        let ended = step(None, None, (over, SessionUse::Shared));
+        let ended = step(None, None, over, SessionUse::Shared);
         must("commit", store.runs.commit(&RunId::new(&*run), at(4), ended).await)?;
     }
     // One that is over when it is made keeps nobody out.
-    let done = step(Some("talk"), None, (Status::Finished, alone.clone()));
+    let done = step(Some("talk"), None, Status::Finished, alone.clone());
     must("create", store.runs.commit(&RunId::new("done"), at(0), done).await)?;
-    must("create", create(&store, "last", ("talk", None), alone).await)?;
+    must("create", create(&store, "last", "talk", None, alone).await)?;
     Ok(())
 }
 
 /// Who goes on with a session from a run that is no longer its last is refused: they do not know all of it.
 pub async fn a_run_goes_on_only_from_the_last_of_its_session(Fixture { store, .. }: Fixture) -> Checked {
     let after = |last: Option<&str>| SessionUse::AloneAfter(last.map(RunId::new));
-    let done = |last: Option<&str>| step(Some("talk"), Some("acme"), (Status::Finished, after(last)));
+    let done = |last: Option<&str>| step(Some("talk"), Some("acme"), Status::Finished, after(last));
     let cases = [
         ("r1", Some("r0"), false),
         ("r1", None, true),
@@ -98,16 +99,16 @@ pub async fn a_run_goes_on_only_from_the_last_of_its_session(Fixture { store, ..
         }
     }
     // Other sessions and tenants have nothing to do with it, and a run that does not ask still counts.
-    for (run, of) in [("o1", ("talk", None)), ("o2", ("talk", Some("other"))), ("o3", ("walk", Some("acme")))] {
-        must("another session", create(&store, run, of, after(None)).await)?;
+    for (run, session, tenant) in [("o1", "talk", None), ("o2", "talk", Some("other")), ("o3", "walk", Some("acme"))] {
+        must("another session", create(&store, run, session, tenant, after(None)).await)?;
     }
-    must("a run that shares", create(&store, "shared", ("talk", Some("acme")), SessionUse::Shared).await)?;
+    must("a run that shares", create(&store, "shared", "talk", Some("acme"), SessionUse::Shared).await)?;
     let late = store.runs.commit(&RunId::new("r4"), at(0), done(Some("r3"))).await;
     expect(matches!(late, Err(CommitError::SessionBusy)), || format!("after a newer run it got {late:?}"))?;
     // Of those who go on from the same run at the same time one is created.
     let racing = (0..8).map(|number| {
         let (store, use_) = (store.clone(), after(Some("shared")));
-        tokio::spawn(async move { create(&store, &format!("x{number}"), ("talk", Some("acme")), use_).await })
+        tokio::spawn(async move { create(&store, &format!("x{number}"), "talk", Some("acme"), use_).await })
     });
     let racing: Vec<_> = racing.collect();
     let mut created = 0;
@@ -121,16 +122,13 @@ pub async fn a_run_goes_on_only_from_the_last_of_its_session(Fixture { store, ..
 pub async fn sessions_are_listed_by_their_last_run(Fixture { store, .. }: Fixture) -> Checked {
     let runs = [("1", "a", "acme"), ("2", "b", "acme"), ("3", "a", "other"), ("4", "a", "acme"), ("5", "c", "acme")];
     for (run, session, tenant) in runs {
-        must("create", create(&store, run, (session, Some(tenant)), SessionUse::Shared).await)?;
+        must("create", create(&store, run, session, Some(tenant), SessionUse::Shared).await)?;
     }
     must(
         "create",
-        store
-            .runs
-            .commit(&RunId::new("6"), at(0), step(None, Some("acme"), (Status::Running, SessionUse::Shared)))
-            .await,
+        store.runs.commit(&RunId::new("6"), at(0), step(None, Some("acme"), Status::Running, SessionUse::Shared)).await,
     )?;
-    let ended = step(None, Some("acme"), (Status::Finished, SessionUse::Shared));
+    let ended = step(None, Some("acme"), Status::Finished, SessionUse::Shared);
     must("commit", store.runs.commit(&RunId::new("2"), at(1), ended).await)?;
     let cases = [
         (None, vec!["c:1:5", "a:2:4", "a:1:3", "b:1:2"]),

@@ -37,11 +37,11 @@ pub(super) fn head_of(run: &str, tenant: Option<&str>, rows: &[&str]) -> SealedR
 }
 
 /// Nothing is wrong, and so many runs, rows and seals were seen.
-pub(super) async fn expect_whole(store: &Store, wanted: (u64, u64, u64)) -> Checked {
+pub(super) async fn expect_whole(store: &Store, runs: u64, rows: u64, seals: u64) -> Checked {
     let mut told = 0;
     let seen = must("verifying", verify(store, &mut |progress| told = told.max(progress.rows)).await)?;
     expect(seen.is_whole(), || format!("verifying found {:?}", seen.findings))?;
-    let counted = (seen.runs, seen.rows, seen.seals);
+    let (counted, wanted) = ((seen.runs, seen.rows, seen.seals), (runs, rows, seals));
     expect(counted == wanted, || format!("runs, rows and seals are {counted:?}, not {wanted:?}"))?;
     expect(told == seen.rows, || format!("of {} rows, {told} were told of", seen.rows))
 }
@@ -73,7 +73,7 @@ pub async fn audit_rows_are_chained(Fixture { store, .. }: Fixture) -> Checked {
         let right = head.is_some_and(|head| head.link == link && head.revision == Revision(5));
         expect(right, || format!("the chain of `{run}` ends at {head:?}, not at {link}"))?;
     }
-    expect_whole(&store, (3, 9, 0)).await
+    expect_whole(&store, 3, 9, 0).await
 }
 
 async fn expect_refused(store: &Store, run: &RunId, now: Revision) -> Checked {
@@ -106,7 +106,7 @@ pub async fn chains_are_right_under_load(Fixture { store, .. }: Fixture) -> Chec
     for writer in (0..RUNS).map(write).collect::<Vec<_>>() {
         must("a writer", writer.await)??;
     }
-    expect_whole(&store, (RUNS, RUNS * ROWS, 0)).await
+    expect_whole(&store, RUNS, RUNS * ROWS, 0).await
 }
 
 /// The heads of the chains of a tenant's runs come in the order of their names, a page at a time; runs without an audit row
@@ -215,7 +215,7 @@ fn empty(run: &RunId) -> Link {
 /// sealed, with names that were used again, and after the store was opened again.
 pub async fn an_audit_log_that_nobody_changed_is_whole(fixture: Fixture) -> Checked {
     let store = fixture.store.clone();
-    expect_whole(&store, (0, 0, 0)).await?;
+    expect_whole(&store, 0, 0, 0).await?;
     for round in 0..3_u64 {
         for (run, tenant) in [("a", Some("acme")), ("b", Some("acme")), ("c", None), ("kept", None)] {
             let rounds_kept = if run == "kept" { round } else { 0 };
@@ -239,9 +239,9 @@ pub async fn an_audit_log_that_nobody_changed_is_whole(fixture: Fixture) -> Chec
         let request = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 100 };
         let pruned = must("prune", store.runs.prune(&request).await)?;
         expect(pruned.len() == 3, || format!("{pruned:?} were pruned"))?;
-        expect_whole(&store, (1, round + 1, 2 * (round + 1))).await?;
+        expect_whole(&store, 1, round + 1, 2 * (round + 1)).await?;
     }
     drop(store);
     let fixture = fixture.reopened().await;
-    expect_whole(&fixture.store, (1, 3, 6)).await
+    expect_whole(&fixture.store, 1, 3, 6).await
 }

@@ -29,7 +29,7 @@ fn names(rows: &[GrantRow]) -> Vec<&str> {
     rows.iter().map(|row| &*row.id).collect()
 }
 
-async fn expect_matched(store: &Store, (tenant, tool): (Option<&str>, &str), wanted: &[&str]) -> Checked {
+async fn expect_matched(store: &Store, tenant: Option<&str>, tool: &str, wanted: &[&str]) -> Checked {
     let rows = must("grants", store.grants.matching(tenant, &ToolName::new(tool)).await)?;
     expect(names(&rows) == wanted, || format!("{tenant:?} has {:?} for `{tool}`, not {wanted:?}", names(&rows)))
 }
@@ -75,14 +75,14 @@ pub async fn grants_match_tenant_tool_and_time(Fixture { store, clock, .. }: Fix
     grant(&store, "2", Some("acme"), vec![opening("c", "mail", None), opening("d", "pay", None)]).await?;
     grant(&store, "3", Some("other"), vec![opening("e", "pay", None)]).await?;
     grant(&store, "4", None, vec![opening("f", "pay", None)]).await?;
-    expect_matched(&store, (Some("acme"), "pay"), &["d", "b", "a"]).await?;
-    expect_matched(&store, (Some("acme"), "mail"), &["c"]).await?;
-    expect_matched(&store, (Some("acme"), "Pay"), &[]).await?;
-    expect_matched(&store, (Some("other"), "pay"), &["e"]).await?;
-    expect_matched(&store, (None, "pay"), &["f"]).await?;
-    expect_matched(&store, (Some(""), "pay"), &[]).await?;
+    expect_matched(&store, Some("acme"), "pay", &["d", "b", "a"]).await?;
+    expect_matched(&store, Some("acme"), "mail", &["c"]).await?;
+    expect_matched(&store, Some("acme"), "Pay", &[]).await?;
+    expect_matched(&store, Some("other"), "pay", &["e"]).await?;
+    expect_matched(&store, None, "pay", &["f"]).await?;
+    expect_matched(&store, Some(""), "pay", &[]).await?;
     clock.advance_ms(10);
-    expect_matched(&store, (Some("acme"), "pay"), &["d", "a"]).await?;
+    expect_matched(&store, Some("acme"), "pay", &["d", "a"]).await?;
 
     for (tenant, id, wanted) in [
         (Some("other"), "d", false),
@@ -94,8 +94,8 @@ pub async fn grants_match_tenant_tool_and_time(Fixture { store, clock, .. }: Fix
         let revoked = must("revoking", store.grants.revoke(tenant, id, "ana").await)?;
         expect(revoked == wanted, || format!("revoking `{id}` of {tenant:?} gave {revoked}"))?;
     }
-    expect_matched(&store, (Some("acme"), "pay"), &["a"]).await?;
-    expect_matched(&store, (None, "pay"), &["f"]).await?;
+    expect_matched(&store, Some("acme"), "pay", &["a"]).await?;
+    expect_matched(&store, None, "pay", &["f"]).await?;
     let filter = GrantFilter { tenant: Some("acme".into()), ..GrantFilter::default() };
     let rows = must("grants", store.grants.list(&filter).await)?.items;
     expect(names(&rows) == ["d", "c", "b", "a"], || format!("the grants are {rows:?}"))?;

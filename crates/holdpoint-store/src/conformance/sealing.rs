@@ -148,7 +148,7 @@ pub async fn racing_seals_follow_each_other(Fixture { store, .. }: Fixture) -> C
     let mut last: Vec<&SealedRun> = seals.iter().flat_map(|seal| &seal.runs).collect();
     last.retain(|sealed| sealed.revision == Revision(3));
     expect(last.len() == 40, || format!("{} runs were sealed at their end, not 40", last.len()))?;
-    super::chains::expect_whole(&store, (40, 120, seals.len() as u64)).await
+    super::chains::expect_whole(&store, 40, 120, seals.len() as u64).await
 }
 
 async fn finish(store: &Store, run: &str, tenant: Option<&str>, rows: &[&str]) -> Checked {

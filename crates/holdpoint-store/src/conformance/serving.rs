@@ -26,7 +26,7 @@ async fn expect_kept(store: &Store, key: &ResponseKey, wanted: Option<&[u8]>) ->
     expect(found.as_deref() == wanted, || format!("{key:?} has {:?} bytes", found.map(|kept| kept.len())))
 }
 
-async fn expect_reserved(store: &Store, (key, digest): (&ResponseKey, u8), wanted: Reserved) -> Checked {
+async fn expect_reserved(store: &Store, key: &ResponseKey, digest: u8, wanted: Reserved) -> Checked {
     let found = reserve(store, key, digest).await?;
     expect(found == wanted, || format!("{key:?} with digest {digest} is {found:?}, not {wanted:?}"))
 }
@@ -37,10 +37,10 @@ pub async fn a_response_is_kept_for_those_who_ask_again(fixture: Fixture) -> Che
     let (store, mine) = (fixture.store.clone(), key("desk", "k1"));
     must("keep", store.state.keep(&mine, b"never begun".to_vec()).await)?;
     expect_kept(&store, &mine, None).await?;
-    expect_reserved(&store, (&mine, 1), Reserved::New).await?;
+    expect_reserved(&store, &mine, 1, Reserved::New).await?;
     expect_kept(&store, &mine, None).await?;
-    expect_reserved(&store, (&mine, 1), Reserved::InProgress).await?;
-    expect_reserved(&store, (&mine, 2), Reserved::Mismatch).await?;
+    expect_reserved(&store, &mine, 1, Reserved::InProgress).await?;
+    expect_reserved(&store, &mine, 2, Reserved::Mismatch).await?;
     let long: Vec<u8> = (0..=255).cycle().take(20_000).collect();
     must("keep", store.state.keep(&mine, long.clone()).await)?;
     must("keep", store.state.keep(&mine, b"later".to_vec()).await)?;
@@ -51,17 +51,17 @@ pub async fn a_response_is_kept_for_those_who_ask_again(fixture: Fixture) -> Che
     let store = &fixture.store;
     expect_kept(store, &mine, Some(&long)).await?;
     expect_kept(store, &key("other", "k1"), None).await?;
-    expect_reserved(store, (&mine, 1), Reserved::Kept(long.into())).await?;
-    expect_reserved(store, (&mine, 2), Reserved::Mismatch).await?;
+    expect_reserved(store, &mine, 1, Reserved::Kept(long.into())).await?;
+    expect_reserved(store, &mine, 2, Reserved::Mismatch).await?;
     let route = ResponseKey { route: "POST /v1/other".into(), ..mine.clone() };
     // Where one part ends and the next begins matters.
     let shifted = ResponseKey { sender: "des".into(), route: "kPOST /v1/runs".into(), key: "k1".into() };
     for other in [key("other", "k1"), key("desk", "k2"), route, shifted] {
-        expect_reserved(store, (&other, 1), Reserved::New).await?;
+        expect_reserved(store, &other, 1, Reserved::New).await?;
     }
     let given_up = key("desk", "k2");
     must("drop", store.state.forget(&given_up).await)?;
-    expect_reserved(store, (&given_up, 7), Reserved::New).await
+    expect_reserved(store, &given_up, 7, Reserved::New).await
 }
 
 /// Of those who begin the same at the same time one does it.
@@ -85,20 +85,20 @@ pub async fn of_racing_reservations_one_is_new(Fixture { store, .. }: Fixture) -
 /// One who reserved and says nothing gave it up; a response is kept for its time; both go when their time is over.
 pub async fn responses_have_their_time(Fixture { store, clock, .. }: Fixture) -> Checked {
     let (kept, left) = (key("desk", "kept"), key("desk", "left"));
-    expect_reserved(&store, (&kept, 1), Reserved::New).await?;
+    expect_reserved(&store, &kept, 1, Reserved::New).await?;
     must("keep", store.state.keep(&kept, b"response".to_vec()).await)?;
-    expect_reserved(&store, (&left, 1), Reserved::New).await?;
+    expect_reserved(&store, &left, 1, Reserved::New).await?;
     clock.advance_ms(RESERVED_MS + 1);
-    expect_reserved(&store, (&left, 2), Reserved::Mismatch).await?;
-    expect_reserved(&store, (&left, 1), Reserved::Again).await?;
-    expect_reserved(&store, (&left, 1), Reserved::InProgress).await?;
-    expect_reserved(&store, (&kept, 1), Reserved::Kept(b"response".as_slice().into())).await?;
+    expect_reserved(&store, &left, 2, Reserved::Mismatch).await?;
+    expect_reserved(&store, &left, 1, Reserved::Again).await?;
+    expect_reserved(&store, &left, 1, Reserved::InProgress).await?;
+    expect_reserved(&store, &kept, 1, Reserved::Kept(b"response".as_slice().into())).await?;
     let swept = must("sweep", store.state.sweep().await)?;
     expect(swept == Swept::default(), || format!("{swept:?} was thrown away too early"))?;
     clock.advance_ms(RESPONSE_KEPT_MS - RESERVED_MS);
     // Its time is over also where nobody sweeps.
     expect_kept(&store, &kept, None).await?;
-    expect_reserved(&store, (&kept, 2), Reserved::New).await?;
+    expect_reserved(&store, &kept, 2, Reserved::New).await?;
     clock.advance_ms(RESPONSE_KEPT_MS + 1);
     let swept = must("sweep", store.state.sweep().await)?;
     expect(swept == Swept { responses: 2, workers: 0 }, || format!("{swept:?} was thrown away"))
