@@ -53,7 +53,7 @@ pub struct ToolView {
     /// Whether it may be started again in doubt: `never`, `safe` or `with_key`.
     pub repeat: String,
     /// The JSON Schema of its arguments.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub parameters: Value,
     /// What became of the calls of the caller's tenant in this process.
     pub statistics: ToolStatistics,

@@ -1,9 +1,12 @@
 //! What people and programs bring to a paused run.
 
+use holdpoint_codec::view::BlockView;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+
+use crate::content::GivenResult;
 
 /// Decisions about calls that wait for people.
 #[derive(Serialize, Deserialize, ToSchema)]
@@ -43,19 +46,67 @@ pub struct DecisionBody {
     pub digest: Option<String>,
     /// With `allow`: run it with these arguments.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<HashMap<String, Value>>)]
     pub arguments: Option<Box<RawValue>>,
-    /// With `answer` and `happened`: the result, as `{"text": …}`, `{"json": …}`, `{"content": […]}` or `{"error": …}`.
+    /// With `answer` and `happened`: the result.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<GivenResult>)]
     pub result: Option<Box<RawValue>>,
     /// Why. The model is told the reason of a `deny`.
     #[serde(default)]
     #[schema(max_length = 4000)]
     pub reason: Option<String>,
-    /// With `allow`: let it count for later calls too. `true`, or `{"arguments": "any", "scope": "session", "expires_in": "4h"}`.
+    /// With `allow`: let it count for later calls too. `true` stands for the narrowest: these arguments, in this run.
     #[serde(default)]
+    #[schema(value_type = Option<RememberBody>)]
     pub remember: Option<Value>,
+}
+
+/// How far an approval counts: `true`, or what it covers.
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub enum RememberBody {
+    /// These arguments, in this run.
+    Narrowest(bool),
+    /// As said.
+    Said(RememberTerms),
+}
+
+/// What an approval covers beyond its call. At most one of `until`, `expires_in` and `expires_in_ms`.
+#[derive(ToSchema)]
+pub struct RememberTerms {
+    /// Which arguments: these, unless said otherwise.
+    pub arguments: Option<RememberedArguments>,
+    /// In which runs: in this one, unless said otherwise.
+    pub scope: Option<RememberedScope>,
+    /// Until when, in RFC 3339. Without an end it counts until somebody takes it back.
+    pub until: Option<String>,
+    /// For how long, such as `4h`.
+    pub expires_in: Option<String>,
+    /// For how many milliseconds.
+    pub expires_in_ms: Option<u64>,
+}
+
+/// Which arguments an approval covers.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum RememberedArguments {
+    /// The same ones.
+    These,
+    /// Any arguments of the tool.
+    Any,
+}
+
+/// In which runs an approval counts.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum RememberedScope {
+    /// The run of the call.
+    Run,
+    /// All runs of its session.
+    Session,
+    /// All runs of the tenant.
+    Tenant,
 }
 
 /// What is decided about a call.
@@ -116,9 +167,9 @@ pub struct ResultBody {
     #[serde(default)]
     #[schema(value_type = Option<Value>)]
     pub json: Option<Box<RawValue>>,
-    /// Blocks of text, images and files.
+    /// Blocks of text, JSON, images and files.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<BlockView>>)]
     pub content: Option<Box<RawValue>>,
     /// It failed; the model is told this.
     #[serde(default)]

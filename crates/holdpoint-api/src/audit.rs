@@ -1,7 +1,7 @@
 //! Who decided what.
 
+use holdpoint_codec::view::AuditDecisionView;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 /// One row of the audit log: what one commit of one run decided, and its link in the run's chain.
@@ -16,8 +16,7 @@ pub struct AuditEntry {
     /// The chain up to here, as 64 hexadecimal digits.
     pub link: String,
     /// What was decided and by whom. Nothing if it cannot be read.
-    #[schema(value_type = Option<Vec<Object>>)]
-    pub decisions: Option<Vec<Value>>,
+    pub decisions: Option<Vec<AuditDecisionView>>,
 }
 
 /// One page of the audit log, run by run.

@@ -1,21 +1,30 @@
 //! Standing approvals.
 
+use holdpoint_codec::view::{GrantView, Moment};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What somebody said about calls that are yet to come: `id`, `tool`, `arguments`, `digest`, `scope`, `run_id`, `session`,
-/// `until`, `actor`, `roles`, `created_at`, `valid`, and `revoked_by` and `revoked_at` if it was taken back.
-#[derive(Clone, Serialize, Deserialize, ToSchema)]
-#[serde(transparent)]
-#[schema(value_type = Object)]
-pub struct GrantView(pub Value);
+/// A grant, and whether it still counts.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ListedGrantView {
+    /// The grant.
+    #[serde(flatten)]
+    pub grant: GrantView,
+    /// Whether it counts now.
+    pub valid: bool,
+    /// The person who revoked it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_by: Option<String>,
+    /// When it was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Moment>,
+}
 
 /// One page of grants, the newest first.
-#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct GrantPage {
     /// The grants.
-    pub grants: Vec<GrantView>,
+    pub grants: Vec<ListedGrantView>,
     /// Where the next page starts, unless this was the last.
     pub next: Option<String>,
 }

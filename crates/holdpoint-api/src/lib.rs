@@ -6,6 +6,7 @@ mod answer;
 mod approval;
 mod audit;
 mod code;
+mod content;
 mod grant;
 mod login;
 mod meta;
@@ -20,21 +21,22 @@ mod time;
 mod whole;
 
 pub use agent::{AgentList, AgentView, ToolList, ToolStatistics, ToolView};
-pub use answer::{AnswersBody, DecisionBody, DecisionWord, ResultBody, ResultsBody};
+pub use answer::{
+    AnswersBody, DecisionBody, DecisionWord, RememberBody, RememberTerms, RememberedArguments, RememberedScope,
+    ResultBody, ResultsBody,
+};
 pub use approval::{ApprovalChanges, ApprovalPage, ApprovalStatus, ApprovalView};
 pub use audit::{AuditEntry, AuditFinding, AuditPage, AuditVerdict};
 pub use code::{ApiCode, ProblemCode};
-pub use grant::{GrantPage, GrantView};
+pub use content::GivenResult;
+pub use grant::{GrantPage, ListedGrantView};
 pub use login::{LoginAnswer, LoginBody, WhoAnswer};
 pub use meta::{Health, KeyList, KeyView, Readiness, ReadyCheck};
 pub use object::Object;
 pub use page::PageQuery;
-pub use policy::{ExplainBody, Explanation};
+pub use policy::ExplainBody;
 pub use problem::{PROBLEM_MEDIA_TYPE, Problem};
-pub use run::{
-    EventPage, EventView, MessageList, PendingView, RunBody, RunInput, RunPage, RunStatus, RunSummary, RunView,
-    UsageView,
-};
+pub use run::{EventPage, MessageList, RunBody, RunInput, RunPage, RunStatus, RunSummary, RunView, UsageView};
 pub use session::{SessionPage, SessionView};
 pub use task::{
     CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, RequeueBody,

@@ -16,20 +16,13 @@ pub struct ExplainBody {
     pub tool: String,
     /// What it would be called with.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<HashMap<String, Value>>)]
     pub arguments: Option<Box<RawValue>>,
     /// Attributes of the context.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<HashMap<String, Value>>)]
     pub context: Option<Shown>,
     /// Whether the values that rules looked at are shown. Otherwise only their types.
     #[serde(default)]
     pub values: Option<bool>,
 }
-
-/// Which rule decides, why, and why the rules before it did not: `tool`, `version`, `decides`, `reason`, `problem`, `rule`,
-/// `passed_over`, `elsewhere`.
-#[derive(Clone, Serialize, Deserialize, ToSchema)]
-#[serde(transparent)]
-#[schema(value_type = Object)]
-pub struct Explanation(pub Shown);

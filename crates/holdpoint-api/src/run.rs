@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use holdpoint_codec::{Shown, pending};
+use holdpoint_codec::view::{BlockView, EventView, MessageView, PendingView};
+use holdpoint_codec::{Pending, Shown, pending};
 use holdpoint_core::{Run, Usage};
 use holdpoint_store::Head;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -24,7 +24,7 @@ pub struct RunBody {
     pub input: Box<RawValue>,
     /// Attributes that the agent's configuration lists in `context_keys`.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<HashMap<String, Value>>)]
     pub context: Option<Shown>,
     /// The conversation that the run goes on with, by a name of your own.
     #[serde(default)]
@@ -32,15 +32,14 @@ pub struct RunBody {
     pub session: Option<String>,
 }
 
-/// A text, or blocks of text, images and files.
+/// A text, or blocks of text, JSON, images and files.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum RunInput {
     /// A text.
     Text(String),
     /// Blocks.
-    #[schema(value_type = Vec<Object>)]
-    Blocks(Vec<Value>),
+    Blocks(Vec<BlockView>),
 }
 
 /// Where a run is.
@@ -174,7 +173,7 @@ impl RunView {
             revision: run.revision().0,
             batch_id: continuation.as_ref().map(|_| run.batch().to_string()),
             continuation_id: continuation.map(|id| id.to_string()),
-            pending: pending(run).iter().map(|pending| PendingView(pending.shown())).collect(),
+            pending: pending(run).iter().map(Pending::view).collect(),
             session: text(run.session()),
             actor: text(run.actor().id.as_ref()),
             created_at: moment(run.created_at()),
@@ -183,19 +182,14 @@ impl RunView {
     }
 }
 
-/// A call that waits for an answer or a result: `id`, `name`, `tool`, `arguments`, `digest`, `reason`, `approvers`,
-/// `deadline` and more.
-#[derive(Clone, Serialize, Deserialize, ToSchema)]
-#[serde(transparent)]
-#[schema(value_type = Object)]
-pub struct PendingView(pub Shown);
-
 /// A run in a list: without what only its events tell (`stop_reason`, `text`, `turn`, `usage`, `pending`), which
 /// `GET /v1/runs/{id}` has.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunSummary {
     /// Its id.
     pub id: String,
+    /// The tenant, if it has one.
+    pub tenant: Option<String>,
     /// The agent.
     pub agent: Option<String>,
     /// Where it is.
@@ -219,6 +213,7 @@ impl RunSummary {
     pub fn of(head: &Head) -> Self {
         Self {
             id: head.run.as_str().to_owned(),
+            tenant: text(head.tenant.as_ref()),
             agent: text(head.agent.as_ref()),
             status: head.status.into(),
             revision: head.revision.0,
@@ -244,12 +239,6 @@ pub struct RunPage {
     pub next: Option<String>,
 }
 
-/// An event: `seq`, `event`, `run_id` and what belongs to it.
-#[derive(Clone, Serialize, Deserialize, ToSchema)]
-#[serde(transparent)]
-#[schema(value_type = Object)]
-pub struct EventView(pub Shown);
-
 /// The events of a run after a number.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct EventPage {
@@ -263,8 +252,7 @@ pub struct EventPage {
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct MessageList {
     /// In order.
-    #[schema(value_type = Vec<Object>)]
-    pub messages: Vec<Shown>,
+    pub messages: Vec<MessageView>,
 }
 
 /// The part of a `traceparent` by which a trace is found: 32 hexadecimal digits.

@@ -1,10 +1,16 @@
 //! The queue of calls that workers do.
 
-use holdpoint_codec::Shown;
+use std::collections::HashMap;
+
+use holdpoint_codec::tasks::StoredTask;
+use holdpoint_codec::view::{BlockView, DigestText, RawJson};
+use holdpoint_core::{BatchId, CallKey};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::moment;
 use crate::whole::{optional, optional_small};
 
 /// Asks for tasks.
@@ -34,12 +40,71 @@ pub struct LeaseBody {
     pub worker: Option<String>,
 }
 
-/// A task with its lease: `id`, `run_id`, `batch_id`, `tool_call_id`, `name`, `executed_name`, `tool_source`, `arguments`,
-/// `arguments_summary`, `digest`, `attempt`, `deadline`, `idempotency_key`, `receipt`, `context` and `lease`.
+/// A task with its lease.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
-#[serde(transparent)]
-#[schema(value_type = Object)]
-pub struct LeasedTaskView(pub Shown);
+pub struct LeasedTaskView {
+    /// Its id.
+    pub id: String,
+    /// The run.
+    pub run_id: String,
+    /// The batch of the turn.
+    pub batch_id: String,
+    /// The turn.
+    pub turn: u32,
+    /// The id of the call.
+    pub tool_call_id: String,
+    /// What the model wrote.
+    pub name: String,
+    /// The registered tool that must run.
+    pub executed_name: String,
+    /// `native`, `mcp:SERVER`, `skills`, `http`, `command` or `worker`.
+    pub tool_source: String,
+    /// What it must run with, as the model wrote its numbers.
+    #[schema(value_type = HashMap<String, Value>)]
+    pub arguments: RawJson,
+    /// Names and sizes of the arguments: safe to log.
+    pub arguments_summary: String,
+    /// Covers the tool and the arguments.
+    pub digest: DigestText,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// When it must be done.
+    pub deadline: Option<String>,
+    /// Equal over all attempts: the tool can recognise a repetition by it.
+    pub idempotency_key: String,
+    /// Proves that the call was approved, where receipts are made.
+    pub receipt: Option<String>,
+    /// What the run stored of its context.
+    pub context: HashMap<String, Value>,
+    /// What heartbeats and the result must name.
+    pub lease: String,
+}
+
+impl LeasedTaskView {
+    /// What its worker sees of a task. `attempt` counts from 1.
+    pub fn of(key: &CallKey, stored: StoredTask, attempt: u32, lease: String) -> Self {
+        let StoredTask { task, context, .. } = stored;
+        Self {
+            id: key.to_string(),
+            run_id: key.run.as_str().to_owned(),
+            batch_id: BatchId { run: key.run.clone(), turn: key.turn }.to_string(),
+            turn: key.turn.0,
+            tool_call_id: task.tool_call_id.as_str().to_owned(),
+            name: task.name.as_str().to_owned(),
+            executed_name: task.executed_name.as_str().to_owned(),
+            tool_source: task.tool_source.to_string(),
+            arguments: RawJson::new(task.arguments.share()),
+            arguments_summary: task.arguments_summary,
+            digest: DigestText(task.arguments.digest()),
+            attempt,
+            deadline: task.deadline.map(moment),
+            idempotency_key: task.idempotency_key.as_str().to_owned(),
+            receipt: task.receipt.as_deref().map(str::to_owned),
+            context: context.attributes().clone().into_iter().collect(),
+            lease,
+        }
+    }
+}
 
 /// The tasks that a worker got. Perhaps none.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
@@ -89,9 +154,9 @@ pub struct CompleteBody {
     #[serde(default)]
     #[schema(value_type = Option<Value>)]
     pub json: Option<Box<RawValue>>,
-    /// Blocks of text, images and files.
+    /// Blocks of text, JSON, images and files.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<BlockView>>)]
     pub content: Option<Box<RawValue>>,
     /// The tool failed; the model is told this.
     #[serde(default)]

@@ -6,6 +6,8 @@
 mod event;
 mod happened;
 mod render;
+#[cfg(feature = "openapi")]
+mod schema;
 
 pub use crate::audit::{Entry as AuditDecisionView, Shadow as AuditShadowView};
 pub use crate::grant::{GrantReach, GrantView, GrantedArguments};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use holdpoint::codec::Shown;
+use holdpoint::codec::view::EventView;
 use holdpoint::{Error, RunId, RunResult, RunStream, StreamEvent};
 use holdpoint_core::Revision;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use crate::refusal::{Answer, Refusal};
 #[derive(Clone)]
 pub(crate) enum Live {
     /// It is in the log under this number.
-    Durable(Revision, Arc<Shown>),
+    Durable(Revision, Arc<EventView>),
     /// It is nowhere else.
     Transient(Arc<Value>),
 }
@@ -77,7 +77,7 @@ impl Driver {
             return;
         }
         let live = match event {
-            StreamEvent::Durable(durable) => Live::Durable(durable.seq, Arc::clone(durable.shown())),
+            StreamEvent::Durable(durable) => Live::Durable(durable.seq, Arc::clone(durable.view())),
             transient => Live::Transient(Arc::new(transient.to_json())),
         };
         // Those who stopped listening a moment ago miss nothing.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, Stream};
-use holdpoint::codec::Shown;
+use holdpoint::codec::view::{EventKind, EventView};
 use holdpoint::codec::{Narrator, decode_event, new_run};
 use holdpoint::store::{Scope, StoreError};
 use holdpoint::{DeltaListener, RunId, StreamEvent};
@@ -188,10 +188,10 @@ impl Follower {
         match heard {
             Ok(Live::Transient(json)) => self.ready.push_back(sse::event(None, &json)),
             Ok(Live::Durable(seq, _)) if seq <= self.after => {}
-            Ok(Live::Durable(seq, json)) if seq.0 == self.after.0 + 1 => {
+            Ok(Live::Durable(seq, view)) if seq.0 == self.after.0 + 1 => {
                 // What is told from here on the narrator did not see.
                 self.narrator = None;
-                self.tell(seq, &json);
+                self.tell(seq, &view);
                 self.end_if_over();
             }
             // Something was committed by others, or this reader was too slow: the store has it all.
@@ -214,9 +214,9 @@ impl Follower {
             let Ok(event) = decode_event(&record.body) else {
                 return self.end("the run cannot be read");
             };
-            let json = narrator.tell(&event);
+            let view = narrator.view(&event);
             if record.seq > self.after {
-                self.tell(record.seq, &json);
+                self.tell(record.seq, &view);
             }
         }
         self.end_if_over();
@@ -230,17 +230,19 @@ impl Follower {
         }
     }
 
-    fn tell(&mut self, seq: Revision, json: &Shown) {
+    fn tell(&mut self, seq: Revision, view: &EventView) {
         if self.state == State::Over {
             return;
         }
         self.after = seq;
         self.changed = None;
-        self.ready.push_back(sse::event(Some(seq.0), json));
-        let finished = json.text("event").as_deref() == Some("done");
-        let paused = json.text("stop_reason").is_some_and(|reason| reason.starts_with("awaiting_"));
-        self.at_end = finished && !paused;
-        if finished && self.until == Until::SegmentEnds {
+        self.ready.push_back(sse::event(Some(seq.0), view));
+        let EventKind::Done(done) = &view.event else {
+            self.at_end = false;
+            return;
+        };
+        self.at_end = !done.is_pause();
+        if self.until == Until::SegmentEnds {
             self.state = State::Over;
         }
     }

@@ -1,7 +1,7 @@
 //! Server-sent events on the wire.
 
 use std::convert::Infallible;
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt};
 use http::{HeaderValue, header};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::auth::{Caller, ConsoleSession};
@@ -30,13 +31,14 @@ pub(crate) fn opening_at(place: u64) -> Bytes {
 }
 
 /// One event. Those with an id are durable: a client that connects again names the last one that it saw.
-pub(crate) fn event(id: Option<u64>, data: &impl Display) -> Bytes {
+pub(crate) fn event(id: Option<u64>, data: &impl Serialize) -> Bytes {
     let mut text = String::new();
     if let Some(id) = id {
         // Writing to memory does not fail.
         let _ = writeln!(text, "id: {id}");
     }
     // JSON in one line has no line break of its own.
+    let data = serde_json::to_string(data).unwrap_or_default();
     let _ = write!(text, "data: {data}\n\n");
     Bytes::from(text)
 }

@@ -1,7 +1,8 @@
 //! What people and programs are shown of the core's values.
 
+use holdpoint::codec::Pending;
 use holdpoint::store::{TaskHead, TaskState};
-use holdpoint_api::{PendingView, RunView, TaskStateName, TaskView, moment};
+use holdpoint_api::{RunView, TaskStateName, TaskView, moment};
 use holdpoint_core::{Run, Status};
 
 use crate::auth::Caller;
@@ -21,7 +22,7 @@ pub(crate) fn run_view_for(caller: &Caller, run: &Run) -> RunView {
     let own = pending
         .iter()
         .filter(|pending| asks && pending.admits(&caller.answerer(pending.approvers.iter().cloned()), run.actor()));
-    let pending = own.map(|pending| PendingView(pending.shown())).collect();
+    let pending = own.map(Pending::view).collect();
     RunView { text: None, pending, ..RunView::of(run) }
 }
 

@@ -20,7 +20,7 @@ const LIBRARIES: [(&str, Reach); 11] = [
     ("tokio", Reach::Except(&["holdpoint-core", "holdpoint-codec"])),
     ("sqlx", Reach::Only(&["holdpoint-store-sqlite", "holdpoint-store-postgres"])),
     ("axum", Reach::Only(&["holdpoint-server"])),
-    ("utoipa", Reach::Only(&["holdpoint-api", "holdpoint-codec", "holdpoint-server"])),
+    ("utoipa", Reach::Only(&["holdpoint-api", "holdpoint-codec", "holdpoint-policy", "holdpoint-server"])),
     ("clap", Reach::Only(&["holdpoint-cli"])),
     ("anyhow", Reach::Only(&["holdpoint-cli"])),
     ("genai", Reach::Only(&["holdpoint-model"])),

@@ -133,7 +133,9 @@ impl Desk for StoreDesk {
         let mut found = Found { items: Vec::new(), more: true };
         while found.more && found.items.len() < wanted.limit {
             let page = self.store.approvals.list(&filter).await.map_err(|error| problem::failed(&error))?;
-            found.items.extend(page.items.iter().map(shown));
+            for row in &page.items {
+                found.items.push(shown(row)?);
+            }
             found.more = page.next.is_some();
             filter.cursor = page.next;
         }
@@ -143,7 +145,7 @@ impl Desk for StoreDesk {
     }
 
     async fn question(&self, id: &str) -> Result<Shown, ExitCode> {
-        self.row(id).await.map(|row| shown(&row))
+        shown(&self.row(id).await?)
     }
 
     async fn answer(&self, question: &Shown, said: &Said, person: &PersonArgs) -> Result<(), ExitCode> {
@@ -190,9 +192,12 @@ pub(super) fn no_such_approval(id: &str) -> ExitCode {
 
 /// A run in a list. Whoever reaches the store sees all tenants.
 fn summary(head: &Head) -> Shown {
-    Shown::of(&RunSummary::of(head)).with("tenant", &head.tenant.as_deref())
+    Shown::of(&RunSummary::of(head))
 }
 
-fn shown(row: &QuestionRow) -> Shown {
-    ApprovalView::of(row, decode_question(&row.body).ok()).0.with("tenant", &row.tenant.as_deref())
+/// A question as the server shows it. A person who reaches the store may answer whatever waits.
+fn shown(row: &QuestionRow) -> Result<Shown, ExitCode> {
+    let stored = decode_question(&row.body)
+        .map_err(|error| problem::failure(&format!("the approval `{}` cannot be read: {error}", row.key), None))?;
+    Ok(Shown::of(&ApprovalView::of(row, stored, row.status == QuestionStatus::Pending)))
 }

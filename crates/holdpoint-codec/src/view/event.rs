@@ -16,7 +16,6 @@ use super::happened::{
 
 /// An event of a run. `Debug` shows its number and its name only.
 #[derive(Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EventView {
     /// Counts the events of the run, from 1.
     pub seq: u64,
@@ -67,7 +66,6 @@ macro_rules! event_kinds {
     ($($(#[$doc:meta])* $kind:ident($form:ident) = $name:literal,)*) => {
         /// What happened, named by `event`.
         #[derive(Clone, Serialize)]
-        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         #[serde(tag = "event")]
         #[non_exhaustive]
         pub enum EventKind {
@@ -80,6 +78,11 @@ macro_rules! event_kinds {
                 match self {
                     $(Self::$kind(_) => $name,)*
                 }
+            }
+
+            #[cfg(feature = "openapi")]
+            pub(super) fn kinds() -> Vec<super::schema::Kind> {
+                vec![$(super::schema::Kind::of::<$form>($name, stringify!($kind)),)*]
             }
 
             fn read(name: &str, text: &str) -> Result<Self, serde_json::Error> {

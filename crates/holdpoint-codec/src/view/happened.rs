@@ -1,6 +1,6 @@
 //! What each event says besides its number, its time and its run.
 
-use holdpoint_core::Usage;
+use holdpoint_core::{PauseReason, Usage};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -365,4 +365,11 @@ pub struct DoneView {
     pub stop_reason: String,
     /// The turn.
     pub turn: u32,
+}
+
+impl DoneView {
+    /// Whether the run waits for answers or results: it goes on when they come.
+    pub fn is_pause(&self) -> bool {
+        PauseReason::parse(&self.stop_reason).is_some()
+    }
 }

@@ -19,11 +19,13 @@ use crate::hex;
 pub struct Text(pub(crate) Arc<str>);
 
 impl Text {
-    pub(crate) fn new(text: &str) -> Self {
+    /// A copy of a text.
+    pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 
-    pub(crate) fn share(text: &Arc<str>) -> Self {
+    /// The same text.
+    pub fn share(text: &Arc<str>) -> Self {
         Self(Arc::clone(text))
     }
 
@@ -64,7 +66,8 @@ impl<'de> Deserialize<'de> for Text {
 pub struct Json(pub(crate) JsonText);
 
 impl Json {
-    pub(crate) fn new(text: impl Into<Arc<str>>) -> Self {
+    /// JSON that is canonical already.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(JsonText::new(text))
     }
 

@@ -24,6 +24,7 @@ pub enum Show {
 
 /// Which rule decides about a call, why, and why the rules before it did not.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Explanation {
     /// The registered name.
@@ -46,6 +47,7 @@ pub struct Explanation {
 
 /// A rule that was looked at.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ExplainedRule {
     /// The number of the rule, from 1.
@@ -64,6 +66,7 @@ pub struct ExplainedRule {
 
 /// One operator of a condition, and what it met.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ExplainedCondition {
     /// What it is about: `arguments`, `context` or `history`.
@@ -71,11 +74,13 @@ pub struct ExplainedCondition {
     /// Where in it.
     pub at: String,
     /// The operator with its operand, as the rule has them.
+    #[cfg_attr(feature = "openapi", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub wants: Box<RawValue>,
     /// What was there.
     pub saw: Saw,
     /// The value itself, if values were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     pub value: Option<Box<RawValue>>,
     /// Whether it held.
     pub held: bool,
@@ -83,6 +88,7 @@ pub struct ExplainedCondition {
 
 /// The outside of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Saw {
     /// `absent`, `null`, `bool`, `number`, `text`, `list`, `object` or `unreadable`.

@@ -84,15 +84,16 @@ pub(super) async fn list(ask: Ask, Params(query): Params<ApprovalQuery>) -> Answ
 
 /// What somebody sees of a question: whoever reads everything sees all of them, others those that they may answer.
 fn seen(row: &QuestionRow, caller: &Caller) -> Option<ApprovalView> {
-    let stored = decode_question(&row.body).ok();
-    let admitted = stored.as_ref().is_some_and(|stored| stored.admits(&caller.answerer(stored.approvers())));
+    let stored = decode_question(&row.body);
+    let stored =
+        stored.inspect_err(|_| tracing::error!(target: "holdpoint", question = %row.key, "a question cannot be read"));
+    let stored = stored.ok()?;
+    let admitted = stored.admits(&caller.answerer(stored.approvers()));
     if !(admitted || caller.may(Right::Read)) {
         return None;
     }
     let answerable = row.status == QuestionStatus::Pending && caller.may(Right::Approve) && admitted;
-    let mut view = ApprovalView::of(row, stored);
-    view.0.set("answerable", &answerable);
-    Some(view)
+    Some(ApprovalView::of(row, stored, answerable))
 }
 
 /// Follow the inbox.
@@ -155,7 +156,7 @@ impl Inbox {
         // Questions of one commit share a number: only the last that is told of them may be gone on from.
         let ends = |index: usize, seq| told.get(index + 1).is_none_or(|(next, _)| *next != seq);
         let frame = |(index, (seq, view)): (usize, &(QuestionSeq, ApprovalView))| {
-            sse::event(ends(index, *seq).then_some(seq.0), &view.0)
+            sse::event(ends(index, *seq).then_some(seq.0), view)
         };
         let frames: Vec<Bytes> = told.iter().enumerate().map(frame).collect();
         let waiting = std::mem::take(&mut self.ready);

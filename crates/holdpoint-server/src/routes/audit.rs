@@ -78,9 +78,7 @@ fn entry(run: &RunId, row: &holdpoint::store::AuditRow) -> AuditEntry {
         revision: row.revision.0,
         at: moment(row.at),
         link: row.link.to_string(),
-        decisions: decode(&row.body)
-            .ok()
-            .and_then(|audit| audit.entries.iter().map(serde_json::to_value).collect::<Result<_, _>>().ok()),
+        decisions: decode(&row.body).ok().map(|audit| audit.entries),
     }
 }
 

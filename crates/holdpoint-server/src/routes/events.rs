@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use holdpoint::codec::{Narrator, decode_event, new_run};
-use holdpoint_api::{EventPage, EventView};
+use holdpoint_api::EventPage;
 use holdpoint_core::{Revision, Status};
 use http::StatusCode;
 use serde::Deserialize;
@@ -75,9 +75,9 @@ async fn page(ask: &Ask, id: &holdpoint::RunId, after: Revision) -> Answer<Respo
     let mut events = Vec::new();
     for record in records {
         let event = decode_event(&record.body).map_err(holdpoint::Error::from)?;
-        let told = narrator.tell(&event);
+        let told = narrator.view(&event);
         if record.seq > after && events.len() < EVENTS_MAX {
-            events.push(EventView(told));
+            events.push(told);
         }
     }
     ask.caller.need_to_see(narrator.run())?;

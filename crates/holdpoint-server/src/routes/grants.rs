@@ -2,12 +2,11 @@
 
 use axum::Json;
 use holdpoint::ListedGrant;
-use holdpoint::codec::grant_to_json;
+use holdpoint::codec::view::{GrantView, Moment};
 use holdpoint::store::GrantFilter;
-use holdpoint_api::{GrantPage, GrantView, PageQuery, moment};
+use holdpoint_api::{GrantPage, ListedGrantView, PageQuery};
 use holdpoint_core::Timestamp;
 use http::StatusCode;
-use serde_json::Value;
 
 use super::Problems;
 use crate::auth::Right;
@@ -30,18 +29,17 @@ pub(super) async fn list(ask: Ask, Params(query): Params<PageQuery>) -> Answer<J
     let page = reader.grants(&filter).await?;
     let now = app.store.runs.now();
     let next = app.next_page(caller, LIST, page.next.as_ref());
-    let grants = page.grants.iter().map(|listed| GrantView(shown(listed, now))).collect();
+    let grants = page.grants.iter().map(|listed| shown(listed, now)).collect();
     Ok(Json(GrantPage { grants, next }))
 }
 
-fn shown(listed: &ListedGrant, now: Timestamp) -> Value {
-    let mut view = grant_to_json(&listed.grant);
-    view["valid"] = listed.is_valid(now).into();
-    if let Some((by, at)) = &listed.revoked {
-        view["revoked_by"] = Value::from(&**by);
-        view["revoked_at"] = moment(*at).into();
+fn shown(listed: &ListedGrant, now: Timestamp) -> ListedGrantView {
+    ListedGrantView {
+        grant: GrantView::of(&listed.grant),
+        valid: listed.is_valid(now),
+        revoked_by: listed.revoked.as_ref().map(|(by, _)| by.to_string()),
+        revoked_at: listed.revoked.as_ref().map(|(_, at)| Moment(*at)),
     }
-    view
 }
 
 /// Take a grant back. It counts no more; what it let run before stays as it is.

@@ -3,8 +3,8 @@
 use axum::Json;
 use holdpoint::RunId;
 use holdpoint::codec::{arguments_for, parse_arguments};
-use holdpoint::policy::{AuthorizeRequest, RunFacts, Show};
-use holdpoint_api::{ApiCode, ExplainBody, Explanation};
+use holdpoint::policy::{AuthorizeRequest, Explanation, RunFacts, Show};
+use holdpoint_api::{ApiCode, ExplainBody};
 use holdpoint_core::{ToolName, Turn};
 
 use super::{Problems, runs};
@@ -35,7 +35,5 @@ pub(super) async fn explain(ask: Ask, Body(body): Body<ExplainBody>) -> Answer<J
         run: &RunFacts::new(RunId::new("explain"), Turn(1)).with_past(Vec::new),
     };
     let show = if body.values == Some(true) { Show::Values } else { Show::Types };
-    let explanation = rules.written().explain(&request, show);
-    let json = serde_json::from_str(&explanation.to_json()).map_err(|_| Refusal::internal("an explanation"))?;
-    Ok(Json(Explanation(json)))
+    Ok(Json(rules.written().explain(&request, show)))
 }

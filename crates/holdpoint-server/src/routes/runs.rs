@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::codec::{Shown, result_from_short_text};
+use holdpoint::codec::{Shown, message_view, result_from_short_text};
 use holdpoint::store::RunFilter;
 use holdpoint::{Context, Error, RunId, RunRequest, RunResult, SessionSoFar};
 use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView};
@@ -233,7 +233,7 @@ pub(super) async fn show(ask: Ask, id: Id) -> Answer<Json<RunView>> {
 )]
 pub(super) async fn messages(ask: Ask, id: Id) -> Answer<Json<MessageList>> {
     let run = ask.app.run_seen(&ask.caller, &id.run()?).await?;
-    let messages = run.messages().iter().map(|message| holdpoint::codec::message_shown(message)).collect();
+    let messages = run.messages().iter().map(|message| message_view(message)).collect();
     Ok(Json(MessageList { messages }))
 }
 

@@ -17,7 +17,6 @@ use holdpoint_api::{
 };
 use holdpoint_core::{Attempt, CallKey, Rejection, ToolName};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use utoipa::IntoParams;
@@ -196,23 +195,11 @@ async fn give_back(app: &App, task: &LeasedTask) {
     }
 }
 
-/// The task payload of one task, with its lease and what its run stored of its context.
+/// One task as its worker sees it, with its lease.
 fn view(app: &App, caller: &Caller, leased: &LeasedTask, worker: &str) -> Option<LeasedTaskView> {
     let stored = decode_task(&leased.body).ok()?;
-    let mut view = stored.task.shown();
-    let key = &leased.lease.key;
-    let batch = holdpoint_core::BatchId { run: key.run.clone(), turn: key.turn };
-    let more = [
-        ("id", Value::from(key.to_string())),
-        ("run_id", key.run.as_str().into()),
-        ("batch_id", batch.to_string().into()),
-        ("turn", key.turn.0.into()),
-        ("attempt", leased.task.attempts.0.into()),
-        ("context", Value::Object(stored.context.attributes().clone())),
-        ("lease", Lease::seal(app, caller, leased, worker).into()),
-    ];
-    more.iter().for_each(|(name, value)| view.set(name, value));
-    Some(LeasedTaskView(view))
+    let lease = Lease::seal(app, caller, leased, worker);
+    Some(LeasedTaskView::of(&leased.lease.key, stored, leased.task.attempts.0, lease))
 }
 
 fn lease_request(app: &App, caller: &Caller, body: &LeaseBody) -> Answer<LeaseRequest> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll};
 
 use futures_util::Stream;
-use holdpoint_codec::{Shown, render_event};
+use holdpoint_codec::view::{EventView, event_view};
 use holdpoint_core::{LogEntry, Revision, Run, RunId};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -63,21 +63,21 @@ pub struct DurableEvent {
     pub seq: Revision,
     /// What happened, and when.
     pub entry: LogEntry,
-    shown: Arc<Shown>,
+    view: Arc<EventView>,
 }
 
 impl DurableEvent {
     /// `run` is the run right after the event.
     pub(crate) fn new(entry: &LogEntry, run: &Run) -> Self {
         let seq = run.revision();
-        Self { seq, entry: entry.clone(), shown: Arc::new(render_event(entry, seq, run)) }
+        Self { seq, entry: entry.clone(), view: Arc::new(event_view(entry, seq, run)) }
     }
 }
 
 impl DurableEvent {
-    /// Its stable JSON form, exactly.
-    pub fn shown(&self) -> &Arc<Shown> {
-        &self.shown
+    /// Its public form.
+    pub fn view(&self) -> &Arc<EventView> {
+        &self.view
     }
 }
 
@@ -95,10 +95,10 @@ impl StreamEvent {
         }
     }
 
-    /// Its stable JSON form. An integer of more than 64 bits is only near to what it was: see [`DurableEvent::shown`].
+    /// Its stable JSON form. An integer of more than 64 bits is only near to what it was: see [`DurableEvent::view`].
     pub fn to_json(&self) -> Value {
         match self {
-            StreamEvent::Durable(durable) => durable.shown.to_value(),
+            StreamEvent::Durable(durable) => serde_json::to_value(&*durable.view).unwrap_or_default(),
             StreamEvent::TextDelta(text) | StreamEvent::ThinkingDelta(text) => {
                 json!({"event": self.name(), "text": text})
             }
