@@ -14,8 +14,8 @@ mod throughput;
 use std::time::Duration;
 
 use clap::Args;
-use holdpoint::model::ModelChoice;
 use holdpoint::{Agent, AgentBuilder, Parallel};
+use holdpoint_model::ModelChoice;
 use holdpoint_policy::AllowAll;
 use holdpoint_tools::{ToolCall, raw_tool};
 use serde_json::{Value, json};

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdpoint::mcp::{ListedTool, McpError, McpServers, ServerConfig, ToolDigest, ToolStatus};
-use holdpoint::policy::KnownTools;
-use holdpoint::store::{Store, StoreError};
 use holdpoint_core::ToolName;
+use holdpoint_mcp::{ListedTool, McpError, McpServers, ServerConfig, ToolDigest, ToolStatus};
+use holdpoint_policy::KnownTools;
+use holdpoint_store::{Store, StoreError};
 use thiserror::Error;
 
 /// Accepted tools by the server's own names for them.
@@ -98,7 +98,7 @@ pub(crate) async fn accept(
 
 /// The tools that are listed and not offered.
 pub(crate) fn withheld(servers: &McpServers) -> Vec<Withheld> {
-    let of_server = |report: holdpoint::mcp::ServerReport| {
+    let of_server = |report: holdpoint_mcp::ServerReport| {
         let server = report.server.to_string();
         let tools = report.tools.into_iter().filter(|tool| tool.status != ToolStatus::Offered);
         tools.map(move |tool| Withheld { server: server.clone(), tool }).collect::<Vec<_>>()

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdpoint::mcp::{McpError, McpServers};
-use holdpoint::policy::{KnownTools, Policy as _, RulesFile};
-use holdpoint::store::Store;
-use holdpoint::tools::{Registry, Tool, ToolDefinition};
 use holdpoint::{Agent, ReceiptKey};
 use holdpoint_endpoints::Surroundings;
+use holdpoint_mcp::{McpError, McpServers};
+use holdpoint_policy::{KnownTools, Policy as _, RulesFile};
 use holdpoint_skills::Skills;
+use holdpoint_store::Store;
+use holdpoint_tools::{Registry, Tool, ToolDefinition};
 
 use crate::accepted_tools::{self, AcceptError, Withheld};
 use crate::config::{AgentTable, Config, ConfigError, Source, split_hint};
@@ -98,7 +98,7 @@ fn mcp_problem(source: &Source, table: &AgentTable, error: &McpError) -> ConfigE
 pub(crate) struct Kit {
     pub(crate) registry: Registry,
     pub(crate) rules: Option<Arc<RulesFile>>,
-    hooks: Vec<Arc<dyn holdpoint::tools::Around>>,
+    hooks: Vec<Arc<dyn holdpoint_tools::Around>>,
     /// Tools that the policy may name although they are not registered.
     unregistered: KnownTools,
 }

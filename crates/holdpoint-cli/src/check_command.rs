@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use holdpoint::policy::RulesFile;
 use holdpoint_endpoints::Surroundings;
+use holdpoint_policy::RulesFile;
 use holdpoint_testkit::{RunOptions, StoreChoice, Summary, run_each};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use async_trait::async_trait;
 use clap::Args;
-use holdpoint::codec::Shown;
+use holdpoint_codec::Shown;
 use holdpoint_core::Digest;
 
 use crate::person::PersonArgs;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::store::{StoreError, StoreFault};
 use holdpoint::{MigrateStore, StoreOptions, open_store_with};
+use holdpoint_store::{StoreError, StoreFault};
 use serde_json::json;
 
 use crate::problem;

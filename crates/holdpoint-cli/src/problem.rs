@@ -4,7 +4,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use holdpoint::Code;
-use holdpoint::store::StoreError;
+use holdpoint_store::StoreError;
 
 use crate::config::ConfigError;
 

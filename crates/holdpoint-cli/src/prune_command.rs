@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use holdpoint::Status;
-use holdpoint::store::{LIST_LIMIT_MAX, PRUNE_LIMIT_MAX, PruneRequest, RunFilter, Store, StoreError};
 use holdpoint_core::Timestamp;
+use holdpoint_store::{LIST_LIMIT_MAX, PRUNE_LIMIT_MAX, PruneRequest, RunFilter, Store, StoreError};
 use serde_json::json;
 
 use crate::stores::StoreArgs;

@@ -6,8 +6,8 @@ mod show;
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::store::{MemoryStore, Store};
 use holdpoint::{Actor, Agent, Context, Error, RunRequest, RunResult, RunStream, Status, open_store};
+use holdpoint_store::{MemoryStore, Store};
 
 use crate::assemble::Shared;
 use crate::log::{self, LogForm};

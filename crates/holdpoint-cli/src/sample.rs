@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use holdpoint::Agent;
-use holdpoint::model::ScriptedReply;
-use holdpoint::policy::{Rules, RulesFile};
-use holdpoint::tools::{Tool, ToolCall, ToolDefinition, tool};
+use holdpoint_model::ScriptedReply;
+use holdpoint_policy::{Rules, RulesFile};
+use holdpoint_tools::{Tool, ToolCall, ToolDefinition, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

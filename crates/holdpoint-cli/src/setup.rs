@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::store::Store;
 use holdpoint::{ReceiptKey, claim_key};
+use holdpoint_store::Store;
 
 use crate::assemble::{self, Ready, Shared};
 use crate::config::{Config, ConfigError, FILE, ServerTable};

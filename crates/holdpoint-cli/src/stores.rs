@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::codec::decode_event;
-use holdpoint::store::{Record, Store, StoreError};
 use holdpoint::{MigrateStore, StoreOptions, open_store_with};
+use holdpoint_codec::decode_event;
+use holdpoint_store::{Record, Store, StoreError};
 
 use crate::problem;
 use crate::setup::{ConfigArgs, Setup};

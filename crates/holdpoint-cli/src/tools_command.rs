@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use holdpoint::Repeat;
-use holdpoint::mcp::ToolStatus;
-use holdpoint::policy::{RuleAbout, RulesFile};
-use holdpoint::store::{MemoryStore, Store};
-use holdpoint::tools::ToolDefinition;
+use holdpoint_mcp::ToolStatus;
+use holdpoint_policy::{RuleAbout, RulesFile};
+use holdpoint_store::{MemoryStore, Store};
+use holdpoint_tools::ToolDefinition;
 use serde_json::{Value, json};
 
 use crate::accepted_tools::{self, Withheld};

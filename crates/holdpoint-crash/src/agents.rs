@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use holdpoint::policy::Rules;
-use holdpoint::store::{ManualLeaseClock, Store};
-use holdpoint::tools::Tool;
 use holdpoint::{Parallel, Runner, Settings, Siblings};
 use holdpoint_core::{ClockReading, ExecutorChoice, Recheck, ResultOrder, Route};
+use holdpoint_policy::Rules;
+use holdpoint_store::{ManualLeaseClock, Store};
+use holdpoint_tools::Tool;
 
 use crate::broken::Break;
 use crate::model::PlannedModel;

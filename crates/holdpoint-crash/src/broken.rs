@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use clap::ValueEnum;
-use holdpoint::store::{
+use holdpoint_codec::decode_event;
+use holdpoint_core::{Event, LogEntry, Revision, RunId};
+use holdpoint_store::{
     CommitError, Hold, Layer, LeaseState, RunLeasesLayer, RunLogLayer, Scope, Store, StoreError, TaskChange,
     TaskCompletion, TaskGuard, TaskLease, TaskQueueLayer, TaskState, Transition,
 };
-use holdpoint_codec::decode_event;
-use holdpoint_core::{Event, LogEntry, Revision, RunId};
 use tokio::task::JoinHandle;
 
 /// How long after its acknowledgement an intent becomes durable when intents are switched off.

@@ -6,10 +6,10 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use holdpoint::store::{Page, Scope, Store, TaskFilter};
 use holdpoint::{RunId, Status};
 use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{Call, Digest, Event, Revision};
+use holdpoint_store::{Page, Scope, Store, TaskFilter};
 
 use crate::agents::Runners;
 use crate::ledger::Place;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use clap::ValueEnum;
-use holdpoint::store::{
+use holdpoint_core::{Revision, RunId};
+use holdpoint_store::{
     CommitError, Hold, Layer, LeaseRequest, LeaseState, LeasedTask, Record, RunLeasesLayer, RunLogLayer, Scope, Store,
     StoreError, StoreFault, TaskCompletion, TaskLease, TaskQueueLayer, Transition,
 };
-use holdpoint_core::{Revision, RunId};
 
 use crate::broken::has_intent;
 

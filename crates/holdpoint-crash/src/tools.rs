@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use clap::Args;
 use futures_util::FutureExt;
-use holdpoint::tools::{MadeTool, ToolCall, ToolError, raw_tool};
 use holdpoint::{AtFailpoint, Failpoint};
+use holdpoint_tools::{MadeTool, ToolCall, ToolError, raw_tool};
 use serde::{Deserialize, Serialize};
 
 use crate::dice::{Dice, mix_text};

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use holdpoint::open_store;
-use holdpoint::store::Store;
+use holdpoint_store::Store;
 use holdpoint_store_postgres::testing::Scratch;
 
 use crate::agents::{self, Runners};

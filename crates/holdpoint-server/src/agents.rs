@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint::policy::RulesFile;
 use holdpoint::{Agent, Runner};
+use holdpoint_policy::RulesFile;
 
 /// An agent, and what people are told about it.
 #[derive(Clone)]

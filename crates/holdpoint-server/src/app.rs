@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use holdpoint::store::{Head, Store, StoreTally};
 use holdpoint::{DeltaHub, ReceiptKeys, RunId, RunResult, Runner};
+use holdpoint_store::{Head, Store, StoreTally};
 use tokio_util::sync::CancellationToken;
 
 use crate::Limits;

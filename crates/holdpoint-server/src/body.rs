@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
-use holdpoint::codec::{JsonProblem, canonical_json};
 use holdpoint_api::{ApiCode, Object};
+use holdpoint_codec::{JsonProblem, canonical_json};
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 

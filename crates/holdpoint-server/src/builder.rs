@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use holdpoint::store::Store;
 use holdpoint::{DeltaHub, ReceiptKeys};
+use holdpoint_store::Store;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 

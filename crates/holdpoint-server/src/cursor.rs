@@ -1,7 +1,7 @@
 //! Places in lists, as clients see them: opaque, and good for one list of one tenant only.
 
-use holdpoint::store::{Cursor, LIST_LIMIT_MAX, Scope};
 use holdpoint_api::{ApiCode, PageQuery};
+use holdpoint_store::{Cursor, LIST_LIMIT_MAX, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;

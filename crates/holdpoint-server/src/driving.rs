@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use holdpoint::codec::view::EventView;
 use holdpoint::{Error, RunId, RunResult, RunStream, StreamEvent};
+use holdpoint_codec::view::EventView;
 use holdpoint_core::Revision;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, oneshot};

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use holdpoint::store::{Scope, StoreTally};
 use holdpoint::{Happening, InstrumentSink};
 use holdpoint_api::ToolStatistics;
+use holdpoint_store::{Scope, StoreTally};
 use http::Method;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;

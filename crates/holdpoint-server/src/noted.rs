@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use holdpoint::store::WORKER_KEPT_MS;
+use holdpoint_store::WORKER_KEPT_MS;
 
 use crate::limits::{WORKER_NAMES_MAX, WORKER_NOTED_EVERY};
 

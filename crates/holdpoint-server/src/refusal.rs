@@ -3,10 +3,10 @@
 use std::error::Error as _;
 
 use axum::response::{IntoResponse, Response};
-use holdpoint::store::StoreError;
 use holdpoint::{Code, Error};
 use holdpoint_api::{ApiCode, PROBLEM_MEDIA_TYPE, Problem, ProblemCode};
 use holdpoint_core::Rejection;
+use holdpoint_store::StoreError;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
 /// An answer, or why there is none.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use holdpoint::store::Store;
 use holdpoint::{Keeper, Worker};
+use holdpoint_store::Store;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;

@@ -1,9 +1,9 @@
 //! What people and programs are shown of the core's values.
 
-use holdpoint::codec::Pending;
-use holdpoint::store::{TaskHead, TaskState};
 use holdpoint_api::{RunView, TaskStateName, TaskView, moment};
+use holdpoint_codec::Pending;
 use holdpoint_core::{Run, Status};
+use holdpoint_store::{TaskHead, TaskState};
 
 use crate::auth::Caller;
 
@@ -18,7 +18,7 @@ pub(crate) fn run_view_for(caller: &Caller, run: &Run) -> RunView {
         return RunView::of(run);
     }
     let asks = run.status() == Status::AwaitingToolConfirmation;
-    let pending = holdpoint::codec::pending(run);
+    let pending = holdpoint_codec::pending(run);
     let own = pending
         .iter()
         .filter(|pending| asks && pending.admits(&caller.answerer(pending.approvers.iter().cloned()), run.actor()));

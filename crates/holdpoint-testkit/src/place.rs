@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use holdpoint::store::{ManualClock, MemoryStore, Store, StoreError};
 use holdpoint::{StoreOptions, open_store_with};
+use holdpoint_store::{ManualClock, MemoryStore, Store, StoreError};
 use holdpoint_store_postgres::testing::Scratch;
 use tempfile::TempDir;
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint::store::{StoreError, StoreFault};
 use holdpoint::{StoreOptions, open_store_with};
+use holdpoint_store::{StoreError, StoreFault};
 
 /// Where the runs of scenarios are kept.
 #[derive(Clone, Default, PartialEq, Eq)]

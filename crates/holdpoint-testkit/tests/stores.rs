@@ -5,7 +5,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use holdpoint::store::RunFilter;
+use holdpoint_store::RunFilter;
 use holdpoint_testkit::{Report, RunOptions, StoreChoice, Verdict, run_path, run_text};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use holdpoint::Message;
-use holdpoint::model::{Delta, DeltaSink, Model, ModelChoice, ModelRequest, NoDeltas};
+use holdpoint_model::{Delta, DeltaSink, Model, ModelChoice, ModelRequest, NoDeltas};
 use holdpoint_tools::ToolDefinition;
 use serde_json::{Value, json};
 

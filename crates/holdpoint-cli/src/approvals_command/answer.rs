@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::codec::Shown;
+use holdpoint_codec::Shown;
 use holdpoint_core::Digest;
 
 use super::show::shown;

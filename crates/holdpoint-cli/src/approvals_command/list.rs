@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use holdpoint::codec::Shown;
-use holdpoint::store::QuestionStatus;
+use holdpoint_codec::Shown;
+use holdpoint_store::QuestionStatus;
 
 use crate::desk::{DeskArgs, Found, Wanted, text};
 use crate::{columns, visible};

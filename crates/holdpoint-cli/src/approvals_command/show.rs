@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::codec::Shown;
+use holdpoint_codec::Shown;
 use serde_json::Value;
 
 use crate::desk::{DeskArgs, text};

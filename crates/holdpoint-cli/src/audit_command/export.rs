@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use holdpoint::store::audit::body_digest;
-use holdpoint::store::{AuditRow, AuditScope, AuditedRun, DUE_LIMIT_MAX, Link, Store, StoreError};
 use holdpoint_core::Timestamp;
+use holdpoint_store::audit::body_digest;
+use holdpoint_store::{AuditRow, AuditScope, AuditedRun, DUE_LIMIT_MAX, Link, Store, StoreError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use holdpoint::store::{Seal, SealMark, Store, StoreError};
+use holdpoint_store::{Seal, SealMark, Store, StoreError};
 use serde_json::json;
 
 use super::counted;
@@ -64,7 +64,7 @@ async fn seal(store: &Store, args: &SealArgs) -> Result<u64, StoreError> {
         // What moves meanwhile may be sealed as well; what is too much for one seal is in the next.
         while let Some(Seal { number, link, runs: named, .. }) = store.audit.seal(tenant.as_deref()).await? {
             runs += named.len() as u64;
-            let is_last = named.len() < holdpoint::store::DUE_LIMIT_MAX;
+            let is_last = named.len() < holdpoint_store::DUE_LIMIT_MAX;
             newest = Some(SealMark { tenant: tenant.clone(), number, link });
             if is_last {
                 break;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use holdpoint::store::audit::{Finding, Verified, VerifyProgress, VerifyRequest, verify_with};
-use holdpoint::store::{AuditScope, SealMark};
+use holdpoint_store::audit::{Finding, Verified, VerifyProgress, VerifyRequest, verify_with};
+use holdpoint_store::{AuditScope, SealMark};
 use serde_json::{Value, json};
 
 use super::counted;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use holdpoint::tools::hooks::{
+use holdpoint_endpoints::fields_of;
+use holdpoint_tools::hooks::{
     CacheSpec, CircuitBreakerSpec, ConcurrencySpec, HookSpec, RateLimitSpec, RetrySpec, ScopeSpec, system_time,
 };
-use holdpoint::tools::{Around, Registry};
-use holdpoint_endpoints::fields_of;
+use holdpoint_tools::{Around, Registry};
 
 use super::source::{ConfigError, Source};
 use super::table::{Read, Table};

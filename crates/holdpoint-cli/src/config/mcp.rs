@@ -1,7 +1,7 @@
 //! `[agents.NAME.mcp.SERVER]`: MCP servers whose tools the agent has.
 
-use holdpoint::mcp::{SecretSource, ServerConfig, ServerName};
 use holdpoint_endpoints::fields_of;
+use holdpoint_mcp::{SecretSource, ServerConfig, ServerName};
 
 use super::source::{Located, Source};
 use super::table::{Read, Table};

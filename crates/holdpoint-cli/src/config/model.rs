@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdpoint::model::{
+use holdpoint_model::{
     IntoModel as _, KeySource, Model, ModelChoice, ModelOptions, ReasoningEffort, RetryRule, Timeouts, ToolChoice,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint::Role;
-use holdpoint::model::{Delta, DeltaSink, Model, ModelError, ModelReply, ModelRequest, ScriptedReply};
+use holdpoint_model::{Delta, DeltaSink, Model, ModelError, ModelReply, ModelRequest, ScriptedReply};
 use holdpoint_testkit::{SCENARIO_BYTES_MAX, parse_script};
 
 /// Gives the nth reply to a conversation in which the model has spoken n times, and begins again after the last. So any

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use holdpoint::tools::Tool;
 use holdpoint_endpoints::{SpecError, Surroundings, ToolSpec};
+use holdpoint_tools::Tool;
 
 use super::source::{ConfigError, Source, split_hint};
 use super::table::{Read, Table};

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdpoint::codec::Shown;
+use holdpoint_codec::Shown;
 use holdpoint_core::CallKey;
 use reqwest::{Client, Method, Url};
 use secrecy::{ExposeSecret, SecretString};

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use async_trait::async_trait;
-use holdpoint::codec::{Narrator, Shown, decode_question, message_shown, new_run};
-use holdpoint::store::{Head, QuestionFilter, QuestionRow, QuestionStatus, RunFilter, Scope, Store, StoreError};
 use holdpoint::{Agent, CallAnswer, Decisions, RunId, Status};
 use holdpoint_api::{ApprovalView, RunSummary, RunView};
+use holdpoint_codec::{Narrator, Shown, decode_question, message_shown, new_run};
 use holdpoint_core::{BatchId, CallId, CallKey, Revision, Run};
+use holdpoint_store::{Head, QuestionFilter, QuestionRow, QuestionStatus, RunFilter, Scope, Store, StoreError};
 
 use super::{Desk, Found, Said, Wanted, Word, text};
 use crate::assemble::Shared;

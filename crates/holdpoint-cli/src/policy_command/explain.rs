@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::codec::{arguments_for, parse_arguments};
 use holdpoint::{Actor, Context, RunId};
+use holdpoint_codec::{arguments_for, parse_arguments};
 use holdpoint_core::{Arguments, ToolName, Turn};
 use holdpoint_policy::{
     AuthorizeRequest, ExplainedCondition, ExplainedRule, Explanation, PastCall, RulesFile, RunFacts, Show,

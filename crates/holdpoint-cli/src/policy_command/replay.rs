@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use holdpoint::store::{LIST_LIMIT_MAX, RunFilter, Store};
 use holdpoint::{Error, RecordedRuns};
 use holdpoint_core::{Decision, Timestamp};
 use holdpoint_policy::{Change, Decide, PolicyError, Rules, RulesFile, replay};
+use holdpoint_store::{LIST_LIMIT_MAX, RunFilter, Store};
 use serde_json::json;
 
 use crate::stores::StoreArgs;

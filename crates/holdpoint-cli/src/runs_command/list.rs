@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use holdpoint::Status;
-use holdpoint::codec::Shown;
+use holdpoint_codec::Shown;
 
 use crate::desk::{DeskArgs, Found, Wanted, text};
 use crate::{columns, visible};

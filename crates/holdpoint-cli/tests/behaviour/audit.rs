@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::{said, snapshot};
-use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::policy::Rules;
-use holdpoint::store::{HeadUpdate, ManualClock, PruneRequest, Store, Transition};
-use holdpoint::tools::raw_tool;
 use holdpoint::{Actor, Agent, RunId, RunRequest, Status, StoreOptions, open_store, open_store_with};
 use holdpoint_core::{Revision, Timestamp};
+use holdpoint_model::{ScriptedModel, ScriptedReply};
+use holdpoint_policy::Rules;
+use holdpoint_store::{HeadUpdate, ManualClock, PruneRequest, Store, Transition};
 use holdpoint_store_postgres::testing::Scratch;
+use holdpoint_tools::raw_tool;
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnection;

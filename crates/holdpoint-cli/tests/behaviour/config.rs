@@ -299,7 +299,7 @@ fn handed_out(folder: &Path) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = holdpoint::open_store(&format!("sqlite:{}", folder.join("holdpoint.db").display())).await.unwrap();
-        let request = holdpoint::store::LeaseRequest {
+        let request = holdpoint_store::LeaseRequest {
             worker: "test".into(),
             tools: vec![("support".into(), "find_order".into())],
             tenant: None,

@@ -5,11 +5,11 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{said, snapshot};
-use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::policy::Rules;
-use holdpoint::store::{ManualClock, Store};
-use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Actor, Agent, Decisions, RunId, RunRequest, StoreOptions, open_store_with};
+use holdpoint_model::{ScriptedModel, ScriptedReply};
+use holdpoint_policy::Rules;
+use holdpoint_store::{ManualClock, Store};
+use holdpoint_tools::{ToolCall, raw_tool};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{holdpoint, said, snapshot};
-use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::policy::Rules;
-use holdpoint::store::{ManualClock, RunFilter, Store, Topic};
-use holdpoint::tools::tool;
 use holdpoint::{Actor, Agent, RunRequest, RunResult, Status, StoreOptions, open_store, open_store_with};
+use holdpoint_model::{ScriptedModel, ScriptedReply};
+use holdpoint_policy::Rules;
+use holdpoint_store::{ManualClock, RunFilter, Store, Topic};
+use holdpoint_tools::tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tempfile::TempDir;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use holdpoint::store::Scope;
 use holdpoint::{Decisions, Keeper, ResumeFrom, RunId, RunRequest, RunResult, Runner, Status, ToolResult, Worker};
 use holdpoint_core::{CallId, Digest};
+use holdpoint_store::Scope;
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;

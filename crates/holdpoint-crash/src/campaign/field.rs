@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use holdpoint::open_store;
-use holdpoint::store::Store;
+use holdpoint_store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 

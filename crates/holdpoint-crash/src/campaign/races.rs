@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdpoint::store::LeaseRequest;
 use holdpoint::{TaskHolder, ToolResult};
 use holdpoint_core::ToolName;
+use holdpoint_store::LeaseRequest;
 
 use super::case::{Case, Found};
 use crate::check;

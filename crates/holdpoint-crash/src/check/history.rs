@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use holdpoint::store::{Scope, Store, StoreError};
 use holdpoint::{Decision, Outcome, Repeat, RunId, Source, Status};
 use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{Answer, Call, CallIndex, Digest, Event, LogEntry, Revision, Run, Stage};
+use holdpoint_store::{Scope, Store, StoreError};
 
 use crate::ledger::Place;
 use crate::tools::Receipt;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use holdpoint::store::{Cursor, RunFilter};
 use holdpoint::{Pending, RunId, RunResult, Status};
 use holdpoint_core::Doubt;
+use holdpoint_store::{Cursor, RunFilter};
 
 use super::World;
 use super::troop::{Pulse, SERVER, Window};

@@ -1,6 +1,6 @@
 //! The loop: kills while there are runs, then lets the rest come to its end.
 
-use holdpoint::store::Scope;
+use holdpoint_store::Scope;
 use std::time::{Duration, Instant};
 
 use holdpoint::{Actor, RunId, Status};

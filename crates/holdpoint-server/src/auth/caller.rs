@@ -7,9 +7,9 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use holdpoint::Actor;
-use holdpoint::store::Scope;
 use holdpoint_api::ApiCode;
 use holdpoint_core::Run;
+use holdpoint_store::Scope;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, header};
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use holdpoint::store::{RESPONSE_KEPT_MS, Reservation, ResponseKey, Store, StoreError};
 use holdpoint_core::{Digest, Timestamp};
+use holdpoint_store::{RESPONSE_KEPT_MS, Reservation, ResponseKey, Store, StoreError};
 use http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use holdpoint::RunId;
-use holdpoint::store::{
+use holdpoint_core::Revision;
+use holdpoint_store::{
     ApprovalsLayer, CommitError, Head, Layer, LeaseRequest, LeasedTask, Page, QuestionFilter, QuestionRow, Record,
     RunFilter, RunLogLayer, Scope, Store, StoreError, TaskQueueLayer, Transition,
 };
-use holdpoint_core::Revision;
 
 use super::Metrics;
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use holdpoint::codec::{Shown, result_from_short_text};
 use holdpoint::{
     Actor, CallAnswer, Decisions, EditedArguments, RememberRequest, Results, ResumeFrom, RunId, ToolResult,
 };
 use holdpoint_api::{AnswersBody, DecisionBody, DecisionWord, ResultBody, ResultsBody, RunView};
+use holdpoint_codec::{Shown, result_from_short_text};
 use holdpoint_core::{BatchId, CallId, Code, ContinuationId, Digest, QuestionKind, Rejection, Run};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -112,7 +112,7 @@ fn resume_from(run: &RunId, continuation: Option<String>, batch: Option<String>)
 
 /// Who answers what a run asks.
 fn answerer(caller: &Caller, run: &Run) -> Actor {
-    caller.answerer(holdpoint::codec::pending(run).into_iter().flat_map(|pending| pending.approvers))
+    caller.answerer(holdpoint_codec::pending(run).into_iter().flat_map(|pending| pending.approvers))
 }
 
 /// The digest that a field holds.

@@ -2,10 +2,10 @@
 
 use axum::Json;
 use holdpoint::RunId;
-use holdpoint::codec::audit::decode;
-use holdpoint::store::audit::{VerifyProgress, VerifyRequest, verify_with};
-use holdpoint::store::{AuditScope, Cursor};
 use holdpoint_api::{AuditEntry, AuditFinding, AuditPage, AuditVerdict, PageQuery, moment};
+use holdpoint_codec::audit::decode;
+use holdpoint_store::audit::{VerifyProgress, VerifyRequest, verify_with};
+use holdpoint_store::{AuditScope, Cursor};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -50,7 +50,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<AuditQuery>) -> Answer<
         return of_run(&ask, &RunId::new(run), &page).await;
     }
     let (cursor, limit) = app.page(caller, LIST, &page)?;
-    let limit = limit.unwrap_or(ROWS_DEFAULT).min(holdpoint::store::LIST_LIMIT_MAX);
+    let limit = limit.unwrap_or(ROWS_DEFAULT).min(holdpoint_store::LIST_LIMIT_MAX);
     let page = app.store.audit.rows_after(&scope_of(caller), cursor.as_ref(), limit).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
     let rows = page.items.iter().flat_map(|run| run.rows.iter().map(|(_, row)| entry(&run.head.run, row)));
@@ -64,7 +64,7 @@ async fn of_run(ask: &Ask, run: &RunId, page: &PageQuery) -> Answer<Json<AuditPa
     let after = cursor.as_ref().and_then(|cursor| cursor.as_str().parse().ok()).unwrap_or_default();
     let rows = app.store.audit.rows(&caller.scope, run).await?;
     let mut rows = rows.iter().filter(|row| row.revision.0 > after).peekable();
-    let limit = limit.unwrap_or(ROWS_DEFAULT).min(holdpoint::store::LIST_LIMIT_MAX);
+    let limit = limit.unwrap_or(ROWS_DEFAULT).min(holdpoint_store::LIST_LIMIT_MAX);
     let entries: Vec<AuditEntry> = rows.by_ref().take(limit).map(|row| entry(run, row)).collect();
     let last = entries.last().filter(|_| rows.peek().is_some());
     let next = last.map(|entry| Cursor::new(entry.revision.to_string()));
@@ -72,7 +72,7 @@ async fn of_run(ask: &Ask, run: &RunId, page: &PageQuery) -> Answer<Json<AuditPa
     Ok(Json(AuditPage { entries, next }))
 }
 
-fn entry(run: &RunId, row: &holdpoint::store::AuditRow) -> AuditEntry {
+fn entry(run: &RunId, row: &holdpoint_store::AuditRow) -> AuditEntry {
     AuditEntry {
         run_id: run.as_str().to_owned(),
         revision: row.revision.0,

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::codec::{Narrator, decode_event, new_run};
 use holdpoint_api::EventPage;
+use holdpoint_codec::{Narrator, decode_event, new_run};
 use holdpoint_core::{Revision, Status};
 use http::StatusCode;
 use serde::Deserialize;

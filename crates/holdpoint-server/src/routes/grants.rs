@@ -2,10 +2,10 @@
 
 use axum::Json;
 use holdpoint::ListedGrant;
-use holdpoint::codec::view::{GrantView, Moment};
-use holdpoint::store::GrantFilter;
 use holdpoint_api::{GrantPage, ListedGrantView, PageQuery};
+use holdpoint_codec::view::{GrantView, Moment};
 use holdpoint_core::Timestamp;
+use holdpoint_store::GrantFilter;
 use http::StatusCode;
 
 use super::Problems;

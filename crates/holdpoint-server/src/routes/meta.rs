@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use holdpoint::store::{RunFilter, StoreError, StoreTally};
 use holdpoint_api::{Health, KeyList, KeyView, Readiness, ReadyCheck};
+use holdpoint_store::{RunFilter, StoreError, StoreTally};
 use http::{HeaderValue, StatusCode, header};
 
 use super::Problems;

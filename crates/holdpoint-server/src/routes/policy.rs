@@ -2,10 +2,10 @@
 
 use axum::Json;
 use holdpoint::RunId;
-use holdpoint::codec::{arguments_for, parse_arguments};
-use holdpoint::policy::{AuthorizeRequest, Explanation, RunFacts, Show};
 use holdpoint_api::{ApiCode, ExplainBody};
+use holdpoint_codec::{arguments_for, parse_arguments};
 use holdpoint_core::{ToolName, Turn};
+use holdpoint_policy::{AuthorizeRequest, Explanation, RunFacts, Show};
 
 use super::{Problems, runs};
 use crate::auth::Right;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use holdpoint::codec::{Shown, message_view, result_from_short_text};
-use holdpoint::store::RunFilter;
 use holdpoint::{Context, Error, RunId, RunRequest, RunResult, SessionSoFar};
 use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView};
+use holdpoint_codec::{Shown, message_view, result_from_short_text};
 use holdpoint_core::{Rejection, Revision};
+use holdpoint_store::RunFilter;
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use serde_json::Value;

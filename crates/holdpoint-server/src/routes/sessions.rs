@@ -1,8 +1,8 @@
 //! Conversations over several runs.
 
 use axum::Json;
-use holdpoint::store::SessionFilter;
 use holdpoint_api::{PageQuery, SessionPage, SessionView, moment};
+use holdpoint_store::SessionFilter;
 
 use super::Problems;
 use crate::auth::Right;

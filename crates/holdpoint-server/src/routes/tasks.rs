@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use axum::Json;
 use globset::{Glob, GlobMatcher};
-use holdpoint::codec::tasks::decode_task;
-use holdpoint::store::{
-    Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, Release, TaskFilter,
-    TaskLease, TaskStage, Topic, WorkerSeen,
-};
 use holdpoint::{Runner, TaskHolder, WorkerFault};
 use holdpoint_api::{
     CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, PageQuery,
     RequeueBody, RunView, TaskPage, TaskStateName,
 };
+use holdpoint_codec::tasks::decode_task;
 use holdpoint_core::{Attempt, CallKey, Rejection, ToolName};
+use holdpoint_store::{
+    Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, Release, TaskFilter,
+    TaskLease, TaskStage, Topic, WorkerSeen,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::time::Instant;

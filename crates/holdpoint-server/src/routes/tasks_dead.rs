@@ -1,9 +1,9 @@
 //! Tasks that nobody gets any more: out of attempts, or lost with a worker. A person is asked about each.
 
 use axum::Json;
-use holdpoint::codec::decode_question;
-use holdpoint::store::{QuestionFilter, QuestionKind, QuestionRow, QuestionStatus};
 use holdpoint_api::{PageQuery, TaskPage, TaskStateName, TaskView, moment};
+use holdpoint_codec::decode_question;
+use holdpoint_store::{QuestionFilter, QuestionKind, QuestionRow, QuestionStatus};
 
 use holdpoint_core::ToolName;
 

@@ -123,7 +123,7 @@ async fn without_tokens_other_names_and_pages_are_refused() {
 
 #[tokio::test]
 async fn a_server_without_tokens_listens_on_this_machine_only() {
-    let store = holdpoint::store::Store::from(holdpoint::store::MemoryStore::new());
+    let store = holdpoint_store::Store::from(holdpoint_store::MemoryStore::new());
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let serve = |tokens: Vec<holdpoint_server::Token>| {
         let (agent, _) = crate::stage::agent(&store, &gate);

@@ -48,7 +48,7 @@ async fn a_browser_logs_in_and_proves_each_change() {
 
 #[tokio::test]
 async fn a_session_that_was_ended_is_over_wherever_its_cookie_is() {
-    let store = holdpoint::store::Store::from(holdpoint::store::MemoryStore::new());
+    let store = holdpoint_store::Store::from(holdpoint_store::MemoryStore::new());
     let setting = || Setting { tokens: tokens(), store: Some(store.clone()), ..Setting::default() };
     let (stage, other) = (Stage::with(setting()).await, Stage::with(setting()).await);
     let cookie_of =

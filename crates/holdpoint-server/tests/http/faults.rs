@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdpoint::RunId;
-use holdpoint::store::{
+use holdpoint_core::Revision;
+use holdpoint_store::{
     ApprovalsLayer, CommitError, Head, Layer, LeaseRequest, LeasedTask, MemoryStore, QuestionChanges, QuestionSeq,
     Record, Reservation, Reserved, ResponseKey, RunLogLayer, Scope, ServerStateLayer, Store, StoreError, StoreFault,
     StoreTally, TaskCompletion, TaskLease, TaskQueueLayer, Transition, WorkerSeen,
 };
-use holdpoint_core::Revision;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdpoint::store::{Clock, Layer, ManualClock, MemoryStore, ResponseKey, ServerStateLayer, Store, StoreError};
+use holdpoint_store::{Clock, Layer, ManualClock, MemoryStore, ResponseKey, ServerStateLayer, Store, StoreError};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use holdpoint::RunId;
-use holdpoint::store::{Layer, MemoryStore, Record, RunLogLayer, Scope, Store, StoreError};
 use holdpoint_core::Revision;
+use holdpoint_store::{Layer, MemoryStore, Record, RunLogLayer, Scope, Store, StoreError};
 use reqwest::{Method, StatusCode};
 
 use crate::stage::{Setting, Stage, allow};

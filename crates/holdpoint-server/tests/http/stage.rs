@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdpoint::model::{Delta, DeltaSink, Model, ModelCall, ModelError, ModelReply, ModelRequest};
-use holdpoint::policy::RulesFile;
-use holdpoint::store::{MemoryStore, Store};
-use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Agent, Message, ReceiptKey, ReceiptKeys};
 use holdpoint_endpoints::WorkerToolSpec;
+use holdpoint_model::{Delta, DeltaSink, Model, ModelCall, ModelError, ModelReply, ModelRequest};
+use holdpoint_policy::RulesFile;
 use holdpoint_server::{Limits, Metrics, ServedAgent, Server, ServerBuilder, Token, TokenRole};
+use holdpoint_store::{MemoryStore, Store};
+use holdpoint_tools::{ToolCall, raw_tool};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -179,18 +179,18 @@ pub(crate) fn agent(store: &Store, gate: &Arc<Semaphore>) -> (Agent, Arc<RulesFi
     (agent, rules)
 }
 
-fn rules_policy(rules: &Arc<RulesFile>) -> impl holdpoint::policy::Policy + use<> {
+fn rules_policy(rules: &Arc<RulesFile>) -> impl holdpoint_policy::Policy + use<> {
     SharedRules(Arc::clone(rules))
 }
 
 struct SharedRules(Arc<RulesFile>);
 
 #[async_trait]
-impl holdpoint::policy::Policy for SharedRules {
+impl holdpoint_policy::Policy for SharedRules {
     async fn authorize(
         &self,
-        request: &holdpoint::policy::AuthorizeRequest<'_>,
-    ) -> Result<holdpoint::Decision, holdpoint::policy::PolicyError> {
+        request: &holdpoint_policy::AuthorizeRequest<'_>,
+    ) -> Result<holdpoint::Decision, holdpoint_policy::PolicyError> {
         self.0.enforced().authorize(request).await
     }
 }

@@ -1,5 +1,5 @@
-use holdpoint::codec::receipt::ReceiptClaim;
-use holdpoint::{ReceiptKeys, codec};
+use holdpoint::ReceiptKeys;
+use holdpoint_codec::receipt::ReceiptClaim;
 use holdpoint_core::{CallId, CallKey, Timestamp, ToolName};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -53,12 +53,12 @@ async fn a_worker_of_any_language_does_a_task() {
 
 fn verify_receipt(task: &Value) {
     let keys = ReceiptKeys::new().with(receipt_key().public());
-    let canonical = codec::parse_arguments(Some(&task["arguments"].to_string())).unwrap();
+    let canonical = holdpoint_codec::parse_arguments(Some(&task["arguments"].to_string())).unwrap();
     let claim = ReceiptClaim {
         key: &CallKey::parse(task["id"].as_str().unwrap()).unwrap(),
         id: &CallId::new(task["tool_call_id"].as_str().unwrap()),
         tool: &ToolName::new("remote"),
-        arguments: &codec::arguments_for("remote", &canonical),
+        arguments: &holdpoint_codec::arguments_for("remote", &canonical),
         at: Timestamp(0),
     };
     keys.verify(task["receipt"].as_str(), &claim).unwrap();

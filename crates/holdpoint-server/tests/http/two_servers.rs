@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holdpoint::open_store;
-use holdpoint::store::Store;
+use holdpoint_store::Store;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
