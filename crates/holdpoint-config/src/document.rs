@@ -97,6 +97,11 @@ impl Document {
     }
 }
 
+/// Reads a value that a program made, with the checks of a document.
+pub fn from_json<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Problem> {
+    T::deserialize(Reader::new(&Node::from(value), Scalars::Strict))
+}
+
 /// Without the content: a secret may stand in the wrong place.
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

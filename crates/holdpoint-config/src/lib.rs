@@ -44,6 +44,7 @@ mod problem;
 mod raw_json;
 mod read;
 mod secret;
+mod shapes;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "toml")]
@@ -51,7 +52,7 @@ mod toml_tree;
 #[cfg(feature = "yaml")]
 mod yaml_tree;
 
-pub use document::Document;
+pub use document::{Document, from_json};
 pub use duration::{Millis, NotADuration};
 pub use error::{ConfigError, Located, Place};
 pub use file::read_text;
@@ -60,6 +61,8 @@ pub use key_path::KeyPath;
 pub use nearest::{nearest, suggestion};
 pub use problem::{Problem, within};
 pub use raw_json::RawJson;
+pub use secrecy::{ExposeSecret, SecretString};
 pub use secret::{SecretError, SecretSource, VariableName};
+pub use shapes::{TextOr, named};
 #[cfg(feature = "yaml")]
 pub use yaml_tree::YamlLimits;

@@ -75,6 +75,25 @@ impl Node {
     }
 }
 
+/// A value that comes from no file.
+impl From<serde_json::Value> for Node {
+    fn from(value: serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        let place = Place { line: 1, column: 1 };
+        let value = match value {
+            Json::Null => Value::Null,
+            Json::Bool(flag) => Value::Bool(flag),
+            Json::Number(number) => Value::Number(Number { json: number.to_string(), written: number.to_string() }),
+            Json::String(text) => Value::Text(text),
+            Json::Array(items) => Value::List(items.into_iter().map(Self::from).collect()),
+            Json::Object(members) => {
+                Value::Map(members.into_iter().map(|(text, value)| (Key { place, text }, Self::from(value))).collect())
+            }
+        };
+        Self { place, value }
+    }
+}
+
 /// As JSON, with every digit of its numbers and the keys in the order of the file.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

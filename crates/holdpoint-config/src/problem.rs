@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
 
+use holdpoint_core::Code;
 use serde::de::{self, Expected, Unexpected};
 
 use crate::key_path::{KeyPath, Step};
@@ -42,6 +43,11 @@ impl Problem {
         Self::new(text).below(path)
     }
 
+    /// A problem with the key itself, such as a name that cannot be used.
+    pub fn at_key(path: impl Into<KeyPath>, text: impl Display) -> Self {
+        Self { spot: Spot::Key, ..Self::at(path, text) }
+    }
+
     /// A key that is not known.
     pub(crate) fn unknown_key<'k>(key: &str, known: impl IntoIterator<Item = &'k str>) -> Self {
         Self { spot: Spot::Key, ..Self::new("is an unknown key").with_hint(suggestion(key, known)) }
@@ -69,6 +75,11 @@ impl Problem {
     pub(crate) fn below_step(mut self, step: Step) -> Self {
         self.path.prepend(step);
         self
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        Code::InvalidConfig
     }
 
     /// The keys that lead to the value.

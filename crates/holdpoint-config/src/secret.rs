@@ -43,7 +43,7 @@ impl TryFrom<SecretKeys> for SecretSource {
 }
 
 /// The name of an environment variable. A text that cannot be one is refused without quoting it: it may be the secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VariableName(String);
 
 impl VariableName {

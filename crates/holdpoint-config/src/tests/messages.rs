@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use holdpoint_core::Repeat;
 use serde::Deserialize;
+use serde_json::json;
 
-use crate::{Document, Flatten, KeyPath, Millis, Named, Problem, RawJson, SecretSource, within};
+use crate::{
+    Document, Flatten, KeyPath, Millis, Named, Problem, RawJson, SecretSource, TextOr, from_json, named, within,
+};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -171,6 +175,49 @@ fn a_key_that_no_struct_of_the_table_has_is_unknown() {
     assert_eq!(told::<Agent>("modle = \"m\""), "f.toml:1:1: `modle` is an unknown key\nhint: did you mean `model`?");
     assert_eq!(told::<Agent>("max_turns = 3"), "f.toml:1:1: the file needs `model`");
     assert_eq!(told::<Agent>("model = 3"), "f.toml:1:9: `model` must be a string, but is a number");
+}
+
+#[derive(Debug, Deserialize)]
+struct Tool {
+    #[serde(default, deserialize_with = "named")]
+    repeat: Repeat,
+    parameters: Option<TextOr<Limits>>,
+}
+
+#[test]
+fn words_of_the_core_and_values_of_two_forms_are_read() {
+    let document = Document::toml("repeat = \"with_key\"\nparameters = \"a.json\"", "f.toml").unwrap();
+    let tool: Tool = document.read().unwrap();
+    assert_eq!(tool.repeat, Repeat::WithKey);
+    assert!(matches!(tool.parameters, Some(TextOr::Text(path)) if path == "a.json"));
+    assert_eq!(
+        told::<Tool>("repeat = \"safee\""),
+        "f.toml:1:10: `repeat` cannot be `safee`\nhint: did you mean `safe`?"
+    );
+    assert_eq!(
+        told::<Tool>("parameters = { max_turns = -1 }"),
+        "f.toml:1:28: `parameters.max_turns` is -1, and must not be negative"
+    );
+    assert_eq!(
+        told::<Tool>("parameters = 3"),
+        "f.toml:1:14: `parameters` must be a string or a table, but is a number"
+    );
+}
+
+#[test]
+fn a_value_of_a_program_is_checked_like_a_document() {
+    let Flatten(model, _): Agent = from_json(json!({ "model": "m", "max_turns": 3 })).unwrap();
+    assert_eq!(model.model, "m");
+    let problem = from_json::<Agent>(json!({ "model": "m", "max_turn": 3 })).unwrap_err();
+    assert_eq!(problem.to_string(), "`max_turn` is an unknown key\nhint: did you mean `max_turns`?");
+    assert_eq!(problem.code().as_str(), "invalid_config");
+}
+
+#[test]
+fn a_key_that_cannot_be_a_name_is_told_at_the_key() {
+    let document = Document::toml("[agents.\"my agent\"]\n", "f.toml").unwrap();
+    let error = document.error(Problem::at_key(["agents", "my agent"], "cannot be a name"));
+    assert_eq!(error.to_string(), "f.toml:1:9: `agents.my agent` cannot be a name");
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn deceptive_characters_are_shown_as_escapes() {
     assert_eq!(printable::line("a\nb\u{1b}[2Jc\u{202e}d"), "a\\u{a}b\\u{1b}[2Jc\\u{202e}d");
     assert_eq!(printable::lines("a\n\tb\r\u{200b}"), "a\n\tb\\u{d}\\u{200b}");
     assert_eq!(printable::line("grüße, 世界 🙂"), "grüße, 世界 🙂");
+    assert_eq!(printable::line("a\u{feff}c tag\u{e0041}\t"), "a\\u{feff}c tag\\u{e0041}\\u{9}");
     assert_eq!(printable::excerpt(&"ü".repeat(100)), "ü".repeat(64));
 }
 
