@@ -9,7 +9,6 @@ mod check_command;
 mod columns;
 mod config;
 mod desk;
-mod duration;
 mod init_command;
 mod key_file;
 mod log;
@@ -28,7 +27,6 @@ mod signals;
 mod stores;
 mod test_command;
 mod tools_command;
-mod visible;
 mod worker_command;
 
 use std::process::ExitCode;

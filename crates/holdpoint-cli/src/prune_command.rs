@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use holdpoint::Status;
+use holdpoint_config::Millis;
 use holdpoint_core::Timestamp;
 use holdpoint_store::{LIST_LIMIT_MAX, PRUNE_LIMIT_MAX, PruneRequest, RunFilter, Store, StoreError};
 use serde_json::json;
 
+use crate::problem;
 use crate::stores::StoreArgs;
-use crate::{duration, problem};
 
 /// Remove runs that are over and that nobody needs any more.
 ///
@@ -23,8 +24,8 @@ pub(crate) struct PruneArgs {
     #[command(flatten)]
     store: StoreArgs,
     /// Only runs that moved last before so long: a whole number and `s`, `m`, `h` or `d`.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_ms)]
-    older_than: u64,
+    #[arg(long, value_name = "DURATION")]
+    older_than: Millis,
     /// Only runs of this tenant.
     #[arg(long)]
     tenant: Option<String>,
@@ -50,7 +51,7 @@ pub(crate) async fn run(args: PruneArgs) -> ExitCode {
         Err(code) => return code,
     };
     let chosen =
-        Chosen { before: before(store.runs.now(), args.older_than), tenant: args.tenant.as_deref().map(Arc::from) };
+        Chosen { before: before(store.runs.now(), args.older_than.0), tenant: args.tenant.as_deref().map(Arc::from) };
     let counted = if args.dry_run { count(&store, &chosen).await } else { remove(&store, &chosen).await };
     match counted {
         Ok(runs) => {

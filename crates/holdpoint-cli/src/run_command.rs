@@ -7,13 +7,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use holdpoint::{Actor, Agent, Context, Error, RunRequest, RunResult, RunStream, Status, open_store};
+use holdpoint_config::printable;
 use holdpoint_store::{MemoryStore, Store};
 
 use crate::assemble::Shared;
 use crate::log::{self, LogForm};
 use crate::person::PersonArgs;
 use crate::setup::{ConfigArgs, Setup};
-use crate::{problem, sample, visible};
+use crate::{problem, sample};
 
 use ask::Answering;
 use show::Screen;
@@ -103,7 +104,7 @@ fn chosen(args: &RunArgs, names: &[&str]) -> Result<String, ExitCode> {
     let message = match (&args.agent, names) {
         (Some(wanted), _) if names.contains(&wanted.as_str()) => return Ok(wanted.clone()),
         (None, [only]) => return Ok((*only).to_owned()),
-        (Some(wanted), _) => format!("there is no agent `{}`", visible::line(wanted)),
+        (Some(wanted), _) => format!("there is no agent `{}`", printable::line(wanted)),
         (None, _) => "there are several agents".to_owned(),
     };
     problem::failure(&message, Some(&format!("name one with --agent: {}", names.join(", "))));
@@ -135,7 +136,7 @@ fn context(args: &RunArgs, agent: &Agent) -> Result<Context, ExitCode> {
             return Err(refuse("a --context has no `=`".to_owned(), "write it as in `--context user_id=7`"));
         };
         if !agent.runner().settings().context_keys.contains(key) {
-            let message = format!("the agent does not keep the context attribute `{}`", visible::line(key));
+            let message = format!("the agent does not keep the context attribute `{}`", printable::line(key));
             return Err(refuse(message, "list it in `context_keys` of the agent"));
         }
         let value: serde_json::Value = serde_json::from_str(value).unwrap_or_else(|_| value.into());

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use holdpoint::Repeat;
+use holdpoint_config::printable;
 use holdpoint_mcp::ToolStatus;
 use holdpoint_policy::{RuleAbout, RulesFile};
 use holdpoint_store::{MemoryStore, Store};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use crate::accepted_tools::{self, Withheld};
 use crate::assemble::{Ready, Shared};
 use crate::setup::{ConfigArgs, Setup};
-use crate::{columns, problem, stores, visible};
+use crate::{columns, problem, stores};
 
 /// List the tools of the configured agents, and what the policy says about each.
 ///
@@ -136,9 +137,9 @@ async fn accept(args: &AcceptArgs, chosen: &[Ready], store: &Store) -> ExitCode 
         for withheld in ready.withheld.iter().filter(is_wanted) {
             found += 1;
             let tool = &withheld.tool;
-            eprintln!("{} of agent {}: {}", visible::line(&tool.registered), ready.name, withheld.why());
+            eprintln!("{} of agent {}: {}", printable::line(&tool.registered), ready.name, withheld.why());
             eprintln!("  digest:      {}", tool.digest);
-            eprintln!("  description: {}", visible::line(&tool.description));
+            eprintln!("  description: {}", printable::line(&tool.description));
             if args.yes || agrees() {
                 accepted.push(tool);
             }
@@ -179,8 +180,8 @@ fn agrees() -> bool {
 fn withheld_row(ready: &Ready, withheld: &Withheld) -> Vec<String> {
     vec![
         ready.name.clone(),
-        visible::line(&withheld.tool.registered),
-        format!("mcp:{}", visible::line(&withheld.server)),
+        printable::line(&withheld.tool.registered),
+        format!("mcp:{}", printable::line(&withheld.server)),
         String::new(),
         String::new(),
         format!("withheld: {}", withheld.why()),
@@ -203,8 +204,8 @@ fn row(ready: &Ready, tool: &ToolDefinition) -> Vec<String> {
     let policy = policy(ready.rules.as_deref(), tool);
     vec![
         ready.name.clone(),
-        visible::line(tool.name.as_str()),
-        visible::line(&tool.metadata.source),
+        printable::line(tool.name.as_str()),
+        printable::line(&tool.metadata.source),
         repeat(tool.metadata.repeat).to_owned(),
         definition,
         if policy.is_empty() { "denied: no rule".to_owned() } else { policy.join(", ") },

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use holdpoint_codec::Shown;
+use holdpoint_config::printable;
 use holdpoint_core::Digest;
 
 use super::show::shown;
 use crate::desk::{Desk, DeskArgs, Said, Word, text};
 use crate::person::PersonArgs;
-use crate::{problem, visible};
+use crate::problem;
 
 /// Let a call run, exactly as it is shown.
 ///
@@ -116,6 +117,6 @@ async fn asked(desk: &dyn Desk, id: &str) -> Result<Shown, ExitCode> {
     eprint!("{}", shown(&question));
     match &*text(&question, "status") {
         "pending" => Ok(question),
-        other => Err(problem::failure(&format!("nothing to answer: it is {}", visible::line(other)), None)),
+        other => Err(problem::failure(&format!("nothing to answer: it is {}", printable::line(other)), None)),
     }
 }

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use holdpoint_codec::Shown;
+use holdpoint_config::printable;
 use holdpoint_store::QuestionStatus;
 
+use crate::columns;
 use crate::desk::{DeskArgs, Found, Wanted, text};
-use crate::{columns, visible};
 
 /// The most questions of one list.
 const LIMIT_MAX: i64 = 10_000;
@@ -76,7 +77,7 @@ pub(super) async fn run(args: &ListArgs) -> Result<(), ExitCode> {
 fn row(question: &Shown) -> Vec<String> {
     let cell = |key: &str| match &*text(question, key) {
         "" => "-".to_owned(),
-        text => visible::line(text).chars().take(CELL_CHARS_MAX).collect(),
+        text => printable::line(text).chars().take(CELL_CHARS_MAX).collect(),
     };
     ["id", "tool", "agent", "deadline", "reason"].map(cell).to_vec()
 }

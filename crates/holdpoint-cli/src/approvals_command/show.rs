@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use holdpoint_codec::Shown;
+use holdpoint_config::printable;
 use serde_json::Value;
 
 use crate::desk::{DeskArgs, text};
-use crate::visible;
 
 /// Show a question: the tool that would run, with which arguments, why a person is asked, and who may answer.
 ///
@@ -43,7 +43,7 @@ pub(super) fn shown(question: &Shown) -> String {
     let mut told = String::new();
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
-            told.push_str(&format!("{name:9} {}\n", visible::line(value)));
+            told.push_str(&format!("{name:9} {}\n", printable::line(value)));
         }
     };
     for (name, key) in [("approval", "id"), ("status", "status"), ("agent", "agent"), ("tool", "tool")] {

@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use holdpoint_config::Millis;
 use holdpoint_core::Timestamp;
 use holdpoint_store::audit::body_digest;
 use holdpoint_store::{AuditRow, AuditScope, AuditedRun, DUE_LIMIT_MAX, Link, Store, StoreError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::problem;
 use crate::stores::StoreArgs;
-use crate::{duration, problem};
 
 /// The version of the lines.
 const VERSION: u32 = 1;
@@ -56,8 +57,9 @@ fn parse_since(text: &str) -> Result<Since, String> {
     if let Ok(moment) = text.parse::<jiff::Timestamp>() {
         return Ok(Since::Moment(Timestamp(moment.as_microsecond())));
     }
-    let ms = duration::parse_ms(text);
-    ms.map(|ms| Since::Ago { ms }).map_err(|_| "hint: write a moment as in `2026-11-16T08:00:00Z`, or `7d`".to_owned())
+    let ago = text.parse::<Millis>();
+    ago.map(|Millis(ms)| Since::Ago { ms })
+        .map_err(|_| "hint: write a moment as in `2026-11-16T08:00:00Z`, or `7d`".to_owned())
 }
 
 impl Since {

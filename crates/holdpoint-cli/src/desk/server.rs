@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdpoint_codec::Shown;
+use holdpoint_config::printable;
 use holdpoint_core::CallKey;
 use reqwest::{Client, Method, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -14,7 +15,6 @@ use super::store::no_such_approval;
 use super::{Desk, Found, Said, Wanted, listed, text};
 use crate::person::PersonArgs;
 use crate::problem::{self, BAD_USAGE};
-use crate::visible;
 
 /// The variable that holds the token.
 const TOKEN: &str = "HOLDPOINT_TOKEN";
@@ -121,7 +121,7 @@ fn refused(status: u16, problem: &Shown) -> ExitCode {
     let code = problem.text("code").unwrap_or_else(|| status.to_string());
     let told = problem.text("detail").or_else(|| problem.text("title"));
     let told = told.unwrap_or_else(|| "the server refused".to_owned());
-    eprintln!("error[{}]: {}", visible::line(&code), visible::line(&told));
+    eprintln!("error[{}]: {}", printable::line(&code), printable::line(&told));
     if status == 401 {
         eprintln!("hint: set {TOKEN} to a token of this server");
     }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use holdpoint::{Agent, CallAnswer, Decisions, RunId, Status};
 use holdpoint_api::{ApprovalView, RunSummary, RunView};
 use holdpoint_codec::{Narrator, Shown, decode_question, message_shown, new_run};
+use holdpoint_config::printable;
 use holdpoint_core::{BatchId, CallId, CallKey, Revision, Run};
 use holdpoint_store::{Head, QuestionFilter, QuestionRow, QuestionStatus, RunFilter, Scope, Store, StoreError};
 
@@ -14,7 +15,7 @@ use crate::assemble::Shared;
 use crate::config::Script;
 use crate::person::PersonArgs;
 use crate::setup::{ConfigArgs, Setup};
-use crate::{problem, stores, visible};
+use crate::{problem, stores};
 
 /// A store, and the configuration that has its agents.
 pub(super) struct StoreDesk {
@@ -154,7 +155,7 @@ impl Desk for StoreDesk {
         let shared = Shared { store: self.store.clone(), receipt_key };
         let agents = self.setup.agents(&shared, Some(&row.agent)).await.map_err(|error| problem::config(&error))?;
         let ready = agents.iter().find(|ready| ready.name == *row.agent).ok_or_else(|| {
-            let message = format!("the agent `{}` is not in the configuration", visible::line(&row.agent));
+            let message = format!("the agent `{}` is not in the configuration", printable::line(&row.agent));
             problem::failure(&message, Some("name the configuration that has it with --config"))
         })?;
         let call = CallId::new(text(question, "call_id"));
@@ -181,12 +182,12 @@ fn failed(id: &RunId, error: &StoreError) -> ExitCode {
 }
 
 fn no_such_run(id: &RunId) -> ExitCode {
-    let message = format!("there is no run `{}`", visible::line(id.as_str()));
+    let message = format!("there is no run `{}`", printable::line(id.as_str()));
     problem::failure(&message, Some("`holdpoint runs list` shows which there are"))
 }
 
 pub(super) fn no_such_approval(id: &str) -> ExitCode {
-    let message = format!("there is no approval `{}`", visible::line(id));
+    let message = format!("there is no approval `{}`", printable::line(id));
     problem::failure(&message, Some("`holdpoint approvals list` shows which there are"))
 }
 

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use holdpoint::{Error, RecordedRuns};
+use holdpoint_config::Millis;
 use holdpoint_core::{Decision, Timestamp};
 use holdpoint_policy::{Change, Decide, PolicyError, Rules, RulesFile, replay};
 use holdpoint_store::{LIST_LIMIT_MAX, RunFilter, Store};
 use serde_json::json;
 
+use crate::problem;
 use crate::stores::StoreArgs;
-use crate::{duration, problem};
 
 /// Decide recorded calls again with another policy, and show which decisions change.
 ///
@@ -61,7 +62,7 @@ enum Since {
 
 impl Since {
     fn parse(text: &str) -> Result<Self, String> {
-        if let Ok(ms) = duration::parse_ms(text) {
+        if let Ok(Millis(ms)) = text.parse() {
             return Ok(Self::Ago { ms });
         }
         let moment: jiff::Timestamp = text.parse().map_err(|_| {

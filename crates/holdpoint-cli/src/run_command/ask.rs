@@ -3,9 +3,8 @@
 use std::io::{self, BufRead, Write};
 
 use holdpoint::{Decisions, Pending, RunResult};
+use holdpoint_config::printable;
 use holdpoint_core::QuestionKind;
-
-use crate::visible;
 
 /// How questions are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +39,14 @@ pub(super) fn decisions(paused: &RunResult, answering: Answering) -> Option<Deci
 
 /// What would run, so that nothing in it can deceive.
 fn show(question: &Pending) {
-    eprintln!("\nasks:  {} {}", visible::line(question.tool.as_str()), visible::line(question.arguments.expose()));
+    eprintln!("\nasks:  {} {}", printable::line(question.tool.as_str()), printable::line(question.arguments.expose()));
     let why = question.reason.as_deref().unwrap_or("the policy wants a person to decide");
-    eprintln!("       why: {}", visible::line(why));
+    eprintln!("       why: {}", printable::line(why));
     if question.is_uncertain() {
         eprintln!("       nobody knows whether it took effect already: `y` says that it did not, and runs it");
     }
     if !question.approvers.is_empty() {
-        let roles: Vec<_> = question.approvers.iter().map(|role| visible::line(role)).collect();
+        let roles: Vec<_> = question.approvers.iter().map(|role| printable::line(role)).collect();
         eprintln!("       for: {}", roles.join(", "));
     }
     eprintln!("       digest: {}", question.digest);
@@ -55,7 +54,7 @@ fn show(question: &Pending) {
 
 fn answer(question: &Pending) -> Option<bool> {
     loop {
-        eprint!("       Let {} run? [y/n] ", visible::line(question.tool.as_str()));
+        eprint!("       Let {} run? [y/n] ", printable::line(question.tool.as_str()));
         let _ = io::stderr().flush();
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line).ok()? == 0 {

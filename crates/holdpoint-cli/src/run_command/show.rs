@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use holdpoint::{RunResult, Status, StreamEvent};
-
-use crate::visible;
+use holdpoint_config::printable;
 
 /// Standard output has what the agent says, or all events as JSON; standard error has the rest.
 pub(super) struct Screen {
@@ -28,7 +27,7 @@ impl Screen {
         match event {
             StreamEvent::TextDelta(text) => self.speak(text),
             StreamEvent::ToolProgress { call, text } => {
-                self.note(&format!("tool:  {} says: {}", visible::line(call.as_str()), visible::line(text)));
+                self.note(&format!("tool:  {} says: {}", printable::line(call.as_str()), printable::line(text)));
             }
             StreamEvent::Durable(_) => self.durable(event),
             StreamEvent::ThinkingDelta(_)
@@ -40,12 +39,12 @@ impl Screen {
 
     fn durable(&mut self, event: &StreamEvent) {
         let json = event.to_json();
-        let tool = visible::line(json["tool"].as_str().unwrap_or("a tool"));
+        let tool = printable::line(json["tool"].as_str().unwrap_or("a tool"));
         match event.name() {
             "tool_started" => self.note(&format!("tool:  {tool} starts")),
             "tool_ended" => {
                 let outcome = json["outcome"].as_str().unwrap_or("ended");
-                self.note(&format!("tool:  {tool} {}", visible::line(outcome)));
+                self.note(&format!("tool:  {tool} {}", printable::line(outcome)));
             }
             "message_completed" => self.stop_speaking(),
             _ => {}
@@ -59,7 +58,7 @@ impl Screen {
         self.speaking = true;
         self.shown.push_str(text);
         let mut out = io::stdout();
-        let _ = write!(out, "{}", visible::lines(text));
+        let _ = write!(out, "{}", printable::lines(text));
         let _ = out.flush();
     }
 
@@ -79,11 +78,11 @@ impl Screen {
         self.stop_speaking();
         let text = result.text().unwrap_or_default();
         if !self.json && !text.is_empty() && text != self.shown {
-            let _ = writeln!(io::stdout(), "{}", visible::lines(&text));
+            let _ = writeln!(io::stdout(), "{}", printable::lines(&text));
         }
         if result.status() == Status::AwaitingToolResults {
             let tools: Vec<_> = result.pending().iter().map(|waiting| waiting.tool.to_string()).collect();
-            eprintln!("\nThe run waits for workers: {}.", visible::line(&tools.join(", ")));
+            eprintln!("\nThe run waits for workers: {}.", printable::line(&tools.join(", ")));
             eprintln!("`holdpoint worker` does such calls, and `holdpoint runs tail {}` follows.", result.run_id());
         }
         eprintln!(

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use holdpoint_config::printable;
 
 use crate::desk::{DeskArgs, text};
 use crate::person::PersonArgs;
-use crate::visible;
 
 /// Cancel a run in any state. Tools that run are told; late results are refused.
 #[derive(Args, Clone, Debug)]
@@ -28,6 +28,6 @@ Examples:
 
 pub(super) async fn run(args: &CancelArgs) -> Result<(), ExitCode> {
     let run = args.desk.open().await?.cancel(&args.id, &args.person).await?;
-    eprintln!("the run is {}", visible::line(&text(&run, "status")));
+    eprintln!("the run is {}", printable::line(&text(&run, "status")));
     Ok(())
 }

@@ -7,9 +7,10 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use holdpoint::Status;
 use holdpoint_codec::Shown;
+use holdpoint_config::printable;
 
+use crate::columns;
 use crate::desk::{DeskArgs, Found, Wanted, text};
-use crate::{columns, visible};
 
 /// The most runs of one list, and how many it has unless told otherwise.
 const LIMIT_MAX: i64 = 10_000;
@@ -59,7 +60,7 @@ pub(super) async fn run(args: &ListArgs) -> Result<(), ExitCode> {
     }
     let cell = |run: &Shown, key: &str| match &*text(run, key) {
         "" => "-".to_owned(),
-        text => visible::line(text),
+        text => printable::line(text),
     };
     let row = |run: &Shown| ["id", "status", "agent", "tenant", "created_at"].map(|key| cell(run, key)).to_vec();
     let rows: Vec<Vec<String>> = items.iter().map(row).collect();

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use holdpoint_codec::Shown;
+use holdpoint_config::printable;
 use serde_json::Value;
 
 use crate::desk::{DeskArgs, listed, text};
-use crate::visible;
 
 /// Show where a run is, what it waits for, and its conversation.
 ///
@@ -50,7 +50,7 @@ fn shown(run: &Shown, messages: &[Shown]) -> String {
     let mut told = String::new();
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
-            told.push_str(&format!("{name:8} {}\n", visible::line(value)));
+            told.push_str(&format!("{name:8} {}\n", printable::line(value)));
         }
     };
     for (name, key) in [
@@ -93,9 +93,9 @@ fn spoken(message: &Shown) -> String {
     let message = message.to_value();
     let blocks = message["content"].as_array().into_iter().flatten().map(|block| text(block, "text"));
     let said: Vec<&str> = std::iter::once(text(&message, "text")).chain(blocks).collect();
-    let said = visible::lines(&said.join("\n"));
+    let said = printable::lines(&said.join("\n"));
     let asked = message["calls"].as_array().into_iter().flatten();
-    let asked = asked.map(|call| format!("asks for {}", visible::line(text(call, "name"))));
+    let asked = asked.map(|call| format!("asks for {}", printable::line(text(call, "name"))));
     let lines = said.lines().filter(|line| !line.is_empty()).map(str::to_owned).chain(asked);
     format!("\n{}\n{}", text(&message, "role"), lines.map(|line| format!("  {line}\n")).collect::<String>())
 }

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use holdpoint_codec::Shown;
+use holdpoint_config::printable;
 
 use crate::desk::{DeskArgs, text};
-use crate::visible;
 
 /// Follow the events of a run until it ends; those that were before come first.
 #[derive(Args, Clone, Debug)]
@@ -70,7 +70,7 @@ fn tell(event: &Shown, json: bool) -> io::Result<()> {
         .filter_map(|key| {
             let value = event.value(key);
             let shown = value.as_str().or_else(|| value["id"].as_str())?;
-            Some(format!(" {key}={}", visible::line(shown)))
+            Some(format!(" {key}={}", printable::line(shown)))
         })
         .collect::<String>();
     writeln!(io::stdout(), "{seq:>5}  {name}{about}")
