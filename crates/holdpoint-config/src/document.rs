@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::node::Node;
+use crate::problem::Spot;
 use crate::read::{Reader, Scalars};
-use crate::{ConfigError, KeyPath, Located, Problem};
+use crate::{ConfigError, KeyPath, Located, Place, Problem};
 
 /// A file that was parsed: its values can be read, and problems found later get their place in it.
 pub struct Document {
@@ -79,6 +80,11 @@ impl Document {
             Located { place, problem }
         };
         ConfigError::located(Arc::clone(&self.file), problems.into_iter().map(located).collect())
+    }
+
+    /// Where the value at a path begins, or the innermost one on the way that exists.
+    pub fn place(&self, path: &KeyPath) -> Place {
+        self.root.place_of(path, Spot::Value)
     }
 
     /// The file, as it was named.

@@ -73,6 +73,11 @@ impl ConfigError {
         Some(&self.problems.first()?.problem)
     }
 
+    /// What to do about the first problem.
+    pub fn hint(&self) -> Option<&str> {
+        self.problem()?.hint()
+    }
+
     /// One problem without its hint: file, line, column, sentence.
     pub fn line(&self, located: &Located) -> String {
         let mut line = String::new();

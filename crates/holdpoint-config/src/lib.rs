@@ -31,6 +31,7 @@
     allow(dead_code, reason = "one format needs only some parts")
 )]
 
+mod choice;
 mod document;
 mod duration;
 mod error;
@@ -52,6 +53,7 @@ mod toml_tree;
 #[cfg(feature = "yaml")]
 mod yaml_tree;
 
+pub use choice::{TableOr, Variants};
 pub use document::{Document, from_json};
 pub use duration::{Millis, NotADuration};
 pub use error::{ConfigError, Located, Place};

@@ -1,11 +1,14 @@
 //! A document as a tree whose values know their places.
 
-use serde::ser::{Serialize, Serializer};
+use serde::ser::{Error, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::Place;
 use crate::key_path::{KeyPath, Step};
 use crate::problem::Spot;
+
+/// What is wrong with a date.
+pub(crate) const NO_DATES: &str = "must not be a date\nhint: write it as a string in quotes";
 
 /// A value and where it begins.
 pub(crate) struct Node {
@@ -94,15 +97,17 @@ impl From<serde_json::Value> for Node {
     }
 }
 
-/// As JSON, with every digit of its numbers and the keys in the order of the file.
+/// As JSON, with every digit of its numbers and the keys in the order of the file. Dates and numbers that are infinite
+/// have no JSON.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {
-            Value::Null | Value::Date => serializer.serialize_unit(),
+            Value::Null => serializer.serialize_unit(),
+            Value::Date => Err(S::Error::custom(NO_DATES)),
             Value::Bool(flag) => serializer.serialize_bool(*flag),
             Value::Number(number) => match RawValue::from_string(number.json.clone()) {
                 Ok(raw) => raw.serialize(serializer),
-                Err(_) => serializer.serialize_unit(),
+                Err(_) => Err(S::Error::custom("must not be infinite, and must be a number")),
             },
             Value::Text(text) => serializer.serialize_str(text),
             Value::List(items) => serializer.collect_seq(items),

@@ -18,6 +18,13 @@ impl RawJson {
     }
 }
 
+/// As a value; numbers become what `serde_json` can hold.
+impl From<&RawJson> for serde_json::Value {
+    fn from(raw: &RawJson) -> Self {
+        serde_json::from_str(&raw.0).unwrap_or_default()
+    }
+}
+
 /// Without the content: it may be arguments or a result.
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,8 +11,8 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use crate::key_path::Step;
-use crate::node::{Key, Node, Value};
-use crate::{Problem, flatten, raw_json};
+use crate::node::{Key, NO_DATES, Node, Value};
+use crate::{Problem, choice, flatten, raw_json};
 
 /// Whether a number or a boolean can stand where a string is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
             Value::Bool(flag) => visitor.visit_bool(*flag),
             Value::Number(number) => visit_number(&number.json, visitor),
             Value::Text(text) => visitor.visit_borrowed_str(text),
-            Value::Date => Err(Problem::new("must not be a date").with_hint("write it as a string in quotes")),
+            Value::Date => Err(Problem::new(NO_DATES)),
             Value::List(items) => visitor.visit_seq(Items { rest: items.iter().enumerate(), scalars: self.scalars }),
             Value::Map(entries) => visitor.visit_map(self.entries(entries, None)),
         }
@@ -80,10 +80,11 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Problem> {
-        if name == raw_json::TOKEN {
-            return visitor.visit_string(serde_json::to_string(self.node).map_err(Problem::custom)?);
+        match (name, &self.node.value) {
+            (raw_json::TOKEN, _) => visitor.visit_string(serde_json::to_string(self.node).map_err(Problem::custom)?),
+            (choice::TABLE_OR_TOKEN, value) if !matches!(value, Value::Map(_)) => visitor.visit_some(self),
+            _ => visitor.visit_newtype_struct(self),
         }
-        visitor.visit_newtype_struct(self)
     }
 
     /// Nothing at all stands for a table without keys.
@@ -113,8 +114,16 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         _: usize,
         visitor: V,
     ) -> Result<V::Value, Problem> {
-        if name != flatten::TOKEN {
-            return self.deserialize_any(visitor);
+        match (name, &self.node.value) {
+            (flatten::TOKEN, _) => {}
+            (choice::VARIANTS_TOKEN, Value::Map(entries)) => {
+                return visitor.visit_seq(VariantEntries { rest: entries.iter(), scalars: self.scalars });
+            }
+            (choice::VARIANTS_TOKEN, Value::Null) => {
+                return visitor.visit_seq(VariantEntries { rest: [].iter(), scalars: self.scalars });
+            }
+            (choice::VARIANTS_TOKEN, Value::List(_)) => return Err(Problem::invalid_type(Unexpected::Seq, &visitor)),
+            _ => return self.deserialize_any(visitor),
         }
         let own = KnownKeys::default();
         let known = self.shared.unwrap_or(&own);
@@ -137,13 +146,20 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
                 let word: StrDeserializer<'_, Problem> = text.as_str().into_deserializer();
                 visitor.visit_enum(word)
             }
-            Value::Map(entries) => match entries.as_slice() {
-                [(key, node)] => visitor.visit_enum(Variant { key, reader: Reader::new(node, self.scalars) }),
-                _ => {
-                    let problem = Problem::new(format_args!("must have one key, but has {}", entries.len()));
-                    Err(problem.with_hint(format!("it is one of `{}`", variants.join("`, `"))))
+            Value::Map(entries) => {
+                if let Some(known) = self.shared {
+                    known.borrow_mut().extend(variants);
                 }
-            },
+                // Of a shared table only the keys that are variants belong to the enum.
+                let own = |(key, _): &&(Key, Node)| self.shared.is_none() || variants.contains(&key.text.as_str());
+                match entries.iter().filter(own).collect::<Vec<_>>()[..] {
+                    [(key, node)] => visitor.visit_enum(Variant { key, reader: Reader::new(node, self.scalars) }),
+                    ref several => {
+                        let problem = Problem::new(format_args!("must have one key, but has {}", several.len()));
+                        Err(problem.with_hint(format!("it is one of `{}`", variants.join("`, `"))))
+                    }
+                }
+            }
             _ => self.deserialize_any(visitor),
         }
     }
@@ -238,10 +254,38 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
+/// The entries of a table, each a variant of an enum.
+struct VariantEntries<'de> {
+    rest: slice::Iter<'de, (Key, Node)>,
+    scalars: Scalars,
+}
+
+impl<'de> SeqAccess<'de> for VariantEntries<'de> {
+    type Error = Problem;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Problem> {
+        let Some((key, node)) = self.rest.next() else { return Ok(None) };
+        seed.deserialize(Variant { key, reader: Reader::new(node, self.scalars) }).map(Some)
+    }
+}
+
 /// A table with one key: the name of a variant and its content.
 struct Variant<'de> {
     key: &'de Key,
     reader: Reader<'de, 'static>,
+}
+
+impl<'de> Deserializer<'de> for Variant<'de> {
+    type Error = Problem;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_enum(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
 }
 
 impl<'de> EnumAccess<'de> for Variant<'de> {

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    Document, Flatten, KeyPath, Millis, Named, Problem, RawJson, SecretSource, TextOr, from_json, named, within,
+    Document, Flatten, KeyPath, Millis, Named, Problem, RawJson, SecretSource, TableOr, TextOr, Variants, from_json,
+    named, within,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -273,4 +274,71 @@ fn a_file_that_cannot_be_read_has_no_place() {
     assert_eq!(load(10), format!("{}: the file is not UTF-8", path.display()));
     std::fs::write(&path, "a = 1").unwrap();
     assert_eq!(Document::load_toml(&path, 10).unwrap().path("b"), folder.path().join("b"));
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Check {
+    Turns(u64),
+    Text(Option<String>),
+}
+
+#[derive(Debug, Deserialize)]
+struct Expecting {
+    #[serde(default)]
+    expect: Variants<Check>,
+}
+
+#[test]
+fn the_keys_of_a_table_can_be_variants_in_the_order_of_the_file() {
+    let document = Document::toml("text = \"a\"\nturns = 3", "f.toml").unwrap();
+    let Variants(checks) = document.read::<Variants<Check>>().unwrap();
+    assert_eq!(checks, [Check::Text(Some("a".to_owned())), Check::Turns(3)]);
+    for (text, wanted) in [
+        ("turn = 3", "f.toml:1:1: `turn` is an unknown key\nhint: did you mean `turns`?"),
+        ("text = \"a\"\nturns = \"b\"", "f.toml:2:9: `turns` must be a whole number, but is a string"),
+    ] {
+        assert_eq!(told::<Variants<Check>>(text), wanted);
+    }
+    assert_eq!(told::<Expecting>("expect = [1]"), "f.toml:1:10: `expect` must be a table, but is a list");
+}
+
+#[test]
+fn an_enum_can_share_a_table_with_a_struct() {
+    type Step = Flatten<Expecting, Hook>;
+    let document = Document::toml("rate_limit = { per_second = 1 }\nexpect = { turns = 1 }", "f.toml").unwrap();
+    let Flatten(Expecting { expect }, hook) = document.read::<Step>().unwrap();
+    assert!(matches!(hook, Hook::RateLimit(_)) && expect.0.len() == 1);
+    for (text, wanted) in [
+        ("expect = {}\nrate_limt = {}", "f.toml:2:1: `rate_limt` is an unknown key\nhint: did you mean `rate_limit`?"),
+        (
+            "expect = {}",
+            "f.toml:1:1: the file must have one key, but has 0\nhint: it is one of `rate_limit`, `dry_run`",
+        ),
+    ] {
+        assert_eq!(told::<Step>(text), wanted);
+    }
+}
+
+#[test]
+fn a_table_can_be_read_otherwise_than_other_values() {
+    type Limit = BTreeMap<String, TableOr<Inner, Vec<u32>>>;
+    let document = Document::toml("a = { name = \"x\" }\nb = [7]", "f.toml").unwrap();
+    let read = document.read::<Limit>().unwrap();
+    assert!(matches!(&read["a"], TableOr::Table(inner) if inner.name == "x"));
+    assert!(matches!(&read["b"], TableOr::Other(list) if list[..] == [7]));
+    for (text, wanted) in [
+        ("a = { nam = 1 }", "f.toml:1:7: `a.nam` is an unknown key\nhint: did you mean `name`?"),
+        ("a = [7, \"x\"]", "f.toml:1:9: `a[1]` must be a whole number, but is a string"),
+        ("a = true", "f.toml:1:5: `a` must be a list, but is a boolean"),
+    ] {
+        assert_eq!(told::<Limit>(text), wanted);
+    }
+}
+
+#[test]
+fn dates_and_infinite_numbers_have_no_json() {
+    for text in ["a = 2020-01-01", "a = [2020-01-01]", "a = inf", "a = { b = nan }"] {
+        assert!(told::<BTreeMap<String, RawJson>>(text).starts_with("f.toml:1:5: `a` must not be "), "{text}");
+    }
 }
