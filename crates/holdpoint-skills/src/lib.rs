@@ -18,7 +18,9 @@ mod skill;
 mod tools;
 
 pub use folder::{FILE_BYTES_MAX, FILES_LISTED_MAX, FOLDER_DEPTH_MAX};
-pub use frontmatter::{COMPATIBILITY_CHARS_MAX, DESCRIPTION_CHARS_MAX, FRONTMATTER_BYTES_MAX, FrontmatterError};
+pub use frontmatter::{
+    COMPATIBILITY_CHARS_MAX, DESCRIPTION_CHARS_MAX, FRONTMATTER_BYTES_MAX, Frontmatter, FrontmatterError,
+};
 pub use name::{NAME_BYTES_MAX, NameError, SkillName};
 pub use path::{PATH_BYTES_MAX, PATH_PARTS_MAX, PathError, SkillPath};
 pub use shelf::{Changes, SKILLS_MAX, Skills, SkillsError};

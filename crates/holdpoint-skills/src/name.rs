@@ -3,29 +3,31 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use thiserror::Error;
 
 /// The longest name.
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// Lower-case letters, digits and single hyphens between them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct SkillName(Arc<str>);
 
-/// Why a text is no name of a skill.
+/// Why a text is no name of a skill. The message continues a sentence that begins with the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
     /// There is nothing.
-    #[error("the name is empty")]
+    #[error("is empty")]
     Empty,
     /// Too long.
-    #[error("the name is longer than {NAME_BYTES_MAX} characters")]
+    #[error("is longer than {NAME_BYTES_MAX} characters")]
     TooLong,
     /// A character that is not allowed.
-    #[error("the name may hold only the letters a to z, digits and hyphens")]
+    #[error("may hold only the letters a to z, digits and hyphens")]
     Character,
     /// A hyphen where none may be.
-    #[error("the name may neither begin nor end with a hyphen, nor hold two in a row")]
+    #[error("may neither begin nor end with a hyphen, nor hold two in a row")]
     Hyphen,
 }
 
@@ -53,6 +55,14 @@ impl SkillName {
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl TryFrom<String> for SkillName {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        Self::parse(&text)
     }
 }
 

@@ -1,6 +1,5 @@
 //! One skill, and what may be wrong with one.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,8 +8,8 @@ use cap_std::fs::Dir;
 use thiserror::Error;
 
 use crate::folder::{self, Listing, ReadError};
-use crate::frontmatter::{self, Frontmatter};
-use crate::{FrontmatterError, NameError, SkillName};
+use crate::frontmatter::{self, SkillFile};
+use crate::{Frontmatter, FrontmatterError, NameError, SkillName};
 
 /// The file that makes a folder a skill.
 pub(crate) const FILE: &str = "SKILL.md";
@@ -40,10 +39,10 @@ pub struct SkillProblem {
 #[derive(Debug, Error)]
 pub enum ProblemKind {
     /// The folder's own name.
-    #[error("the folder cannot be a skill: {0}")]
+    #[error("the folder cannot be a skill: its name {0}")]
     FolderName(NameError),
     /// The head of its `SKILL.md`.
-    #[error("`SKILL.md`: {0}")]
+    #[error(transparent)]
     Frontmatter(#[from] FrontmatterError),
     /// `name` and folder differ.
     #[error("`SKILL.md`: `name` is `{name}`, and must be the name of the folder")]
@@ -109,29 +108,9 @@ impl Skill {
         &self.frontmatter.name
     }
 
-    /// What it does and when to use it.
-    pub fn description(&self) -> &str {
-        &self.frontmatter.description
-    }
-
-    /// Its license, if it says one.
-    pub fn license(&self) -> Option<&str> {
-        self.frontmatter.license.as_deref()
-    }
-
-    /// What it needs, if it says so.
-    pub fn compatibility(&self) -> Option<&str> {
-        self.frontmatter.compatibility.as_deref()
-    }
-
-    /// Whatever else its author wrote.
-    pub fn metadata(&self) -> &BTreeMap<String, String> {
-        &self.frontmatter.metadata
-    }
-
-    /// The tools that its author thinks it needs. A hint for people: no policy reads it.
-    pub fn allowed_tools(&self) -> &[String] {
-        &self.frontmatter.allowed_tools
+    /// What its `SKILL.md` says of it.
+    pub fn frontmatter(&self) -> &Frontmatter {
+        &self.frontmatter
     }
 
     /// Where it is.
@@ -164,7 +143,7 @@ impl Skill {
 fn read_frontmatter(folder: &Dir) -> Result<(Frontmatter, String), ProblemKind> {
     let bytes = folder::read_entry(folder, FILE, SKILL_BYTES_MAX).map_err(kind_of)?;
     let text = String::from_utf8(bytes).map_err(|_| ProblemKind::NotText)?;
-    let (frontmatter, body) = frontmatter::parse(&text)?;
+    let SkillFile { frontmatter, body } = frontmatter::parse(&text)?;
     Ok((frontmatter, body.to_owned()))
 }
 

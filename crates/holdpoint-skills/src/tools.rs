@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::folder::{self, ReadError};
 use crate::skill::Content;
-use crate::{FILE_BYTES_MAX, Skill, SkillPath, Skills};
+use crate::{FILE_BYTES_MAX, Frontmatter, Skill, SkillPath, Skills};
 
 /// Lists the skills. With `_`, because a `.` that a model writes finds `_`, and not the other way round.
 pub const LIST: &str = "skills_list";
@@ -130,7 +130,8 @@ fn marked(tool: MadeTool) -> MadeTool {
 
 impl<'a> Listed<'a> {
     fn of(skill: &'a Skill) -> Self {
-        Self { name: skill.name().as_str(), description: skill.description(), compatibility: skill.compatibility() }
+        let Frontmatter { name, description, compatibility, .. } = skill.frontmatter();
+        Self { name: name.as_str(), description, compatibility: compatibility.as_deref() }
     }
 }
 

@@ -49,14 +49,14 @@ fn one_bad_skill_is_reported_and_does_not_disable_the_others() {
     assert_eq!(
         problems(&skills),
         [
-            "Upper: the folder cannot be a skill: the name may hold only the letters a to z, digits and hyphens",
+            "Upper: the folder cannot be a skill: its name may hold only the letters a to z, digits and hyphens",
             "binary: `SKILL.md` is not UTF-8",
             "large: `SKILL.md` is larger than 262144 bytes",
             "misnamed: `SKILL.md`: `name` is `another`, and must be the name of the folder",
-            "no-head: `SKILL.md`: the file does not begin with frontmatter between two lines of `---`",
+            "no-head: SKILL.md: the file does not begin with frontmatter between two lines of `---`",
         ]
     );
-    assert_eq!(skills.find("good").unwrap().description(), "does good");
+    assert_eq!(skills.find("good").unwrap().frontmatter().description, "does good");
     assert!(skills.find("Upper").is_none() && skills.find("../good").is_none());
 }
 
@@ -68,7 +68,7 @@ fn of_two_skills_with_one_name_the_earlier_folder_has_its_way() {
     good(second.path(), "only-here");
     let skills = Skills::open([first.path(), second.path()]).unwrap();
     assert_eq!(names(&skills), ["only-here", "same"]);
-    assert_eq!(skills.find("same").unwrap().description(), "does same");
+    assert_eq!(skills.find("same").unwrap().frontmatter().description, "does same");
     assert!(problems(&skills)[0].starts_with("same: a skill of this name is in `"), "{:?}", problems(&skills));
 }
 
@@ -98,7 +98,7 @@ fn a_reload_says_what_changed() {
     assert_eq!(text(&changes.added), ["d"]);
     assert_eq!(text(&changes.changed), ["a", "c"]);
     assert_eq!(text(&changes.removed), ["b"]);
-    assert_eq!(skills.clone().find("a").unwrap().description(), "new words");
+    assert_eq!(skills.clone().find("a").unwrap().frontmatter().description, "new words");
 
     skill(root.path(), "a", "broken");
     assert_eq!(text(&skills.reload().removed), ["a"]);
