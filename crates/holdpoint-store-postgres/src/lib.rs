@@ -8,6 +8,7 @@ mod audit_log;
 mod clock;
 mod columns;
 mod commit;
+mod database;
 mod fault;
 mod grants;
 mod options;
@@ -34,6 +35,7 @@ use tokio::task::JoinSet;
 
 use clock::StoreClock;
 use commit::{Commits, Shared};
+pub use database::{create_database, drop_database};
 use options::Address;
 pub use options::{CONNECTIONS_DEFAULT, OUTAGE_MS_DEFAULT, Options};
 use pool::Pool;

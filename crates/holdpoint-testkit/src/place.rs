@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdpoint::{StoreOptions, open_store_with};
 use holdpoint_store::{ManualClock, MemoryStore, Store, StoreError};
-use holdpoint_store_postgres::testing::Scratch;
+use holdpoint_store_postgres::{create_database, drop_database};
 use tempfile::TempDir;
 
 use crate::store_choice::StoreChoice;
@@ -23,7 +23,7 @@ enum Kept {
     /// A file of this scenario's own.
     Folder(TempDir),
     /// A database of this scenario's own.
-    Scratch { scratch: Scratch, server: Arc<str> },
+    Database { url: String, server: Arc<str> },
 }
 
 impl Place {
@@ -42,7 +42,7 @@ impl Place {
             Kept::Memory(store) => return Ok(Arc::clone(store).into()),
             Kept::Shared(choice) => choice.url().to_owned(),
             Kept::Folder(folder) => format!("sqlite:{}", folder.path().join("fresh.db").display()),
-            Kept::Scratch { scratch, .. } => scratch.url().to_owned(),
+            Kept::Database { url, .. } => url.clone(),
         };
         let clock: Arc<ManualClock> = Arc::clone(&self.clock);
         open_store_with(&url, StoreOptions { clock: Some(clock), ..StoreOptions::default() }).await
@@ -52,8 +52,8 @@ impl Place {
     pub(crate) async fn forget(&mut self) -> Result<(), StoreError> {
         let next = match &self.kept {
             Kept::Memory(_) => Kept::Memory(memory(&self.clock)),
-            Kept::Shared(StoreChoice::Postgres(url)) => scratch(url).await?,
-            Kept::Scratch { server, .. } => scratch(server).await?,
+            Kept::Shared(StoreChoice::Postgres(server)) => database(server).await?,
+            Kept::Database { server, .. } => database(server).await?,
             Kept::Shared(StoreChoice::Memory | StoreChoice::Sqlite(_)) | Kept::Folder(_) => Kept::Folder(
                 TempDir::with_prefix("holdpoint-scenario-")
                     .map_err(|error| StoreError::failed("make a folder", error))?,
@@ -74,14 +74,14 @@ fn memory(clock: &Arc<ManualClock>) -> Arc<MemoryStore> {
     Arc::new(MemoryStore::with_clock(Arc::clone(clock) as Arc<_>))
 }
 
-async fn scratch(server: &Arc<str>) -> Result<Kept, StoreError> {
-    Ok(Kept::Scratch { scratch: Scratch::on(server).await?, server: Arc::clone(server) })
+async fn database(server: &Arc<str>) -> Result<Kept, StoreError> {
+    Ok(Kept::Database { url: create_database(server).await?, server: Arc::clone(server) })
 }
 
 /// A folder goes by itself. A database that cannot be dropped is left to its owner: the scenario has its verdict.
 async fn remove(kept: Kept) {
     match kept {
-        Kept::Scratch { scratch, .. } => drop(scratch.close().await),
+        Kept::Database { url, server } => drop(drop_database(&server, &url).await),
         Kept::Memory(_) | Kept::Shared(_) | Kept::Folder(_) => {}
     }
 }
