@@ -4,9 +4,9 @@ mod approvals;
 mod audit_log;
 mod entry;
 mod grants;
+mod indexed;
 mod log;
 mod owners;
-mod queue;
 mod run_leases;
 mod run_log;
 mod runs;
@@ -44,18 +44,6 @@ impl MemoryStore {
     /// An empty store by another clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self { clock, table: Mutex::default(), notifier: Notifier::new() }
-    }
-
-    /// The bytes that this run takes: its buffer with all spare room, its fixed part, its name, and its share of the
-    /// tables with their spare room. Counted from sizes and capacities; what the allocator adds is not seen. The names of
-    /// agents and tenants are kept once for all runs and not counted.
-    pub fn bytes_held(&self, run: &RunId) -> Option<usize> {
-        self.table().bytes_held(run)
-    }
-
-    /// The bytes that all commits so far wrote: grows with what is new, never with what is already there.
-    pub fn bytes_written(&self) -> u64 {
-        self.table().bytes_written
     }
 
     /// How many runs there are.

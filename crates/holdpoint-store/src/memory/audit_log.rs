@@ -125,9 +125,9 @@ impl AuditLog for MemoryStore {
     ) -> Result<Page<AuditedRun>, StoreError> {
         let [from] = List::AuditRows.position(after, [0])?;
         let (table, mut page, mut count) = (self.table(), Page::default(), 0);
-        for (number, entry) in table.runs.from(RunNo::from(from)).filter(|(_, entry)| table.is_within(entry, scope)) {
+        for (number, entry) in table.runs.from(RunNo(from)).filter(|(_, entry)| table.is_within(entry, scope)) {
             if count >= limit.clamp(1, DUE_LIMIT_MAX) {
-                page.next = Some(List::AuditRows.cursor([number.into()]));
+                page.next = Some(List::AuditRows.cursor([number.0]));
                 break;
             }
             let run = table.audited_run(number, entry);
@@ -136,22 +136,6 @@ impl AuditLog for MemoryStore {
             page.items.push(run);
         }
         Ok(page)
-    }
-
-    async fn heads(
-        &self,
-        tenant: Option<&str>,
-        after: Option<&RunId>,
-        limit: usize,
-    ) -> Result<Vec<SealedRun>, StoreError> {
-        let table = self.table();
-        let fits = |entry: &&Entry| {
-            let is_after = after.is_none_or(|after| entry.run.as_str() > after.as_str());
-            entry.audited > Revision(0) && table.tenant_of(entry).as_deref() == tenant && is_after
-        };
-        let mut entries: Vec<&Entry> = table.runs.iter().map(|(_, entry)| entry).filter(fits).collect();
-        entries.sort_unstable_by(|one, other| one.run.as_str().cmp(other.run.as_str()));
-        Ok(entries.into_iter().take(limit.min(DUE_LIMIT_MAX)).map(|entry| table.chain_of(entry)).collect())
     }
 
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {

@@ -44,10 +44,7 @@ impl Log {
         self.bytes.shrink_to_fit();
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
+    #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }

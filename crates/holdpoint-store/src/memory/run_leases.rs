@@ -1,90 +1,53 @@
 //! Who drives which run.
 
-use std::collections::{BTreeSet, HashMap};
-use std::mem::size_of;
-
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, RunId, Timestamp};
 
 use super::MemoryStore;
+use super::entry::Entry;
+use super::indexed::Keyed;
 use super::runs::RunNo;
+use super::table::Table;
+use super::task_queue::TaskKey;
 use crate::{
     Agents, CLAIM_LIMIT_MAX, ClaimRequest, DUE_LIMIT_MAX, Hold, LeaseOf, LeaseState, OverlongLease, OwnerId, RunLeases,
-    StoreError,
+    StoreError, TaskState,
 };
 
-/// The running runs, and no others, by number and by the moment from which they can be claimed.
-#[derive(Default)]
-pub(super) struct Holds {
-    running: HashMap<RunNo, Running>,
-    free: BTreeSet<(Timestamp, RunNo)>,
-}
-
-struct Running {
+/// A run that is to go on, kept under the number of the run.
+pub(super) struct Running {
     owner: Option<OwnerId>,
     /// When the lease lapses, or since when nobody holds it.
     free_at: Timestamp,
     lease_ms: u64,
 }
 
-impl Holds {
-    /// The run goes on, in these hands.
-    pub(super) fn set(&mut self, run: RunNo, hold: Option<&Hold>, now: Timestamp) {
+impl Running {
+    pub(super) fn new(hold: Option<&Hold>, now: Timestamp) -> Self {
         let lease_ms = hold.map_or(0, Hold::length_ms);
-        let free_at = now.plus_ms(lease_ms);
-        let owner = hold.map(|hold| hold.owner.clone());
-        if let Some(before) = self.running.insert(run, Running { owner, free_at, lease_ms }) {
-            if before.free_at == free_at {
-                return;
-            }
-            self.free.remove(&(before.free_at, run));
-        }
-        self.free.insert((free_at, run));
+        Self { owner: hold.map(|hold| hold.owner.clone()), free_at: now.plus_ms(lease_ms), lease_ms }
     }
+}
 
-    /// The run stopped.
-    pub(super) fn clear(&mut self, run: RunNo) {
-        if let Some(before) = self.running.remove(&run) {
-            self.free.remove(&(before.free_at, run));
-        }
+impl Keyed for Running {
+    type Key = Timestamp;
+
+    fn keys(&self) -> impl Iterator<Item = Timestamp> {
+        std::iter::once(self.free_at)
     }
+}
 
-    pub(super) fn renew(&mut self, run: RunNo, hold: &Hold, now: Timestamp) -> LeaseState {
-        let owner = self.running.get(&run).and_then(|running| running.owner.as_ref());
-        if owner != Some(&hold.owner) {
-            return LeaseState::Lost;
-        }
-        self.set(run, Some(hold), now);
-        LeaseState::Held
-    }
-
-    /// Those that can be claimed, the longest free first.
-    pub(super) fn claimable(&self, now: Timestamp) -> impl Iterator<Item = RunNo> {
-        self.free.range(..=(now, RunNo(u64::MAX))).map(|(_, run)| *run)
-    }
-
-    /// Leases that end later than their own length from now, with their end and length.
-    pub(super) fn overlong(&self, now: Timestamp) -> impl Iterator<Item = (RunNo, Timestamp, u64)> {
-        let held =
-            self.free.range((now, RunNo(u64::MAX))..).filter_map(|(at, run)| Some((at, run, self.running.get(run)?)));
-        let overlong = held.filter(move |(at, _, running)| **at > now.plus_ms(running.lease_ms));
-        overlong.map(|(at, run, running)| (*run, *at, running.lease_ms))
-    }
-
-    /// Ends the lease that ends at `until`. Returns whether there was one.
-    pub(super) fn end(&mut self, run: RunNo, until: Timestamp, now: Timestamp) -> bool {
-        let Some(running) = self.running.get_mut(&run).filter(|running| running.free_at == until) else { return false };
-        running.free_at = now;
-        self.free.remove(&(until, run));
-        self.free.insert((now, run));
-        true
-    }
-
-    /// What a run takes here: nothing unless it is to go on.
-    pub(super) fn bytes(&self, run: RunNo) -> usize {
-        // A tree and a hash table with twice as many places as they need, at worst.
-        let places = 2 * (size_of::<(RunNo, Running)>() + size_of::<(Timestamp, RunNo)>());
-        self.running.get(&run).map_or(0, |_| places)
+impl Table {
+    /// The runs that can be claimed from `first` to `last`, if they are of these agents.
+    fn free_between(
+        &self,
+        first: Timestamp,
+        last: Timestamp,
+        agents: &Agents,
+    ) -> impl Iterator<Item = (RunNo, &Entry, &Running)> {
+        let running = self.running.range(first, last);
+        let running = running.filter_map(|(run, running)| Some((RunNo(run), self.runs.get(RunNo(run))?, running)));
+        running.filter(|(_, entry, _)| self.owners.is_of(entry.owner, agents))
     }
 }
 
@@ -94,37 +57,44 @@ impl RunLeases for MemoryStore {
         let now = self.clock.lease_moment();
         let mut table = self.table();
         let number = table.runs.number_of(run);
-        Ok(number.map_or(LeaseState::Lost, |number| table.holds.renew(number, hold, now)))
+        let held = number.filter(|RunNo(number)| {
+            table.running.rows().get(number).is_some_and(|running| running.owner.as_ref() == Some(&hold.owner))
+        });
+        let Some(RunNo(number)) = held else { return Ok(LeaseState::Lost) };
+        table.running.put(number, Running::new(Some(hold), now));
+        Ok(LeaseState::Held)
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
         let now = self.clock.lease_moment();
         let mut table = self.table();
-        let owners = table.owners.of_agents(&request.agents);
-        let ours = |run: &RunNo| table.runs.get(*run).is_some_and(|entry| owners.contains(entry.owner));
-        let claimable = table.holds.claimable(now).filter(ours);
-        let claimed: Vec<RunNo> = claimable.take(request.limit.min(CLAIM_LIMIT_MAX)).collect();
-        for run in &claimed {
-            table.holds.set(*run, Some(&request.hold), now);
+        let claimable = table.free_between(Timestamp(i64::MIN), now, &request.agents);
+        let claimable = claimable.take(request.limit.min(CLAIM_LIMIT_MAX));
+        let (numbers, runs): (Vec<_>, Vec<_>) = claimable.map(|(number, entry, _)| (number, entry.run.clone())).unzip();
+        for RunNo(number) in numbers {
+            table.running.put(number, Running::new(Some(&request.hold), now));
         }
-        Ok(claimed.iter().filter_map(|run| table.runs.get(*run)).map(|entry| entry.run.clone()).collect())
+        Ok(runs)
     }
 
     async fn overlong(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
         let now = self.clock.lease_moment();
         let table = self.table();
-        let owners = table.owners.of_agents(agents);
-        let runs = table.holds.overlong(now).filter_map(|(run, until, lease_ms)| {
-            let entry = table.runs.get(run).filter(|entry| owners.contains(entry.owner))?;
-            Some(OverlongLease { of: LeaseOf::Run(entry.run.clone()), until, lease_ms })
+        let runs = table.free_between(now, Timestamp(i64::MAX), agents).map(|(_, entry, running)| OverlongLease {
+            of: LeaseOf::Run(entry.run.clone()),
+            until: running.free_at,
+            lease_ms: running.lease_ms,
         });
-        let tasks = table.queue.overlong(now).filter(|(task, ..)| agents.contains(&task.head.agent));
-        let tasks = tasks.map(|(task, until, lease_ms)| OverlongLease {
-            of: LeaseOf::Task(task.head.key.clone()),
-            until,
-            lease_ms,
+        let leased = table.tasks.range(TaskKey::Leased(now), TaskKey::Leased(Timestamp(i64::MAX)));
+        let leased = leased.map(|(_, task)| &task.head).filter(|task| agents.contains(&task.agent));
+        let tasks = leased.filter_map(|task| match task.state {
+            TaskState::Leased { until, lease_ms, .. } => {
+                Some(OverlongLease { of: LeaseOf::Task(task.key.clone()), until, lease_ms })
+            }
+            TaskState::Waiting { .. } | TaskState::Delivered { .. } => None,
         });
-        Ok(runs.chain(tasks).take(limit.min(DUE_LIMIT_MAX)).collect())
+        let overlong = runs.chain(tasks).filter(|lease| lease.until > now.plus_ms(lease.lease_ms));
+        Ok(overlong.take(limit.min(DUE_LIMIT_MAX)).collect())
     }
 
     async fn end(&self, lease: &OverlongLease) -> Result<bool, StoreError> {
@@ -132,9 +102,23 @@ impl RunLeases for MemoryStore {
         let mut table = self.table();
         let (LeaseOf::Run(run) | LeaseOf::Task(CallKey { run, .. })) = &lease.of;
         let Some(run) = table.runs.number_of(run) else { return Ok(false) };
-        Ok(match lease.of {
-            LeaseOf::Run(_) => table.holds.end(run, lease.until, now),
-            LeaseOf::Task(CallKey { turn, index, .. }) => table.queue.end_lease((run, turn, index), lease.until, now),
-        })
+        let end = |until: &mut Timestamp| {
+            let is_it = *until == lease.until;
+            *until = if is_it { now } else { *until };
+            is_it
+        };
+        let ended = match lease.of {
+            LeaseOf::Run(_) => table.running.change(run.0, |running| end(&mut running.free_at)),
+            LeaseOf::Task(CallKey { turn, index, .. }) => {
+                let task = table.tasks.find(&TaskKey::Call((run, turn, index))).map(|(number, _)| number);
+                task.and_then(|task| {
+                    table.tasks.change(task, |task| match &mut task.head.state {
+                        TaskState::Leased { until, .. } => end(until),
+                        TaskState::Waiting { .. } | TaskState::Delivered { .. } => false,
+                    })
+                })
+            }
+        };
+        Ok(ended.unwrap_or(false))
     }
 }

@@ -39,19 +39,18 @@ impl RunLog for MemoryStore {
     async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
         let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
         let table = self.table();
-        let runs = table.runs.down_from(RunNo::from(from));
+        let runs = table.runs.down_from(RunNo(from));
         let runs = runs.filter(|(_, entry)| filter.status.is_none_or(|status| status == entry.status));
         let heads = runs.map(|(number, entry)| (number, table.head_of(number, entry)));
         let heads = heads.filter(|(_, head)| filter.matches(head));
-        Page::collect(List::Runs, page_size(filter.limit), heads.map(|(number, head)| Ok(([number.into()], head))))
+        Page::collect(List::Runs, page_size(filter.limit), heads.map(|(number, head)| Ok(([number.0], head))))
     }
 
     async fn due(&self, agents: &Agents, at: Timestamp, limit: usize) -> Result<Vec<RunId>, StoreError> {
         let table = self.table();
-        let owners = table.owners.of_agents(agents);
-        let due = table.deadlines.range(..=(at, RunNo(u64::MAX)));
-        let entries = due.filter_map(|(_, run)| table.runs.get(*run)).filter(|entry| owners.contains(entry.owner));
-        Ok(entries.take(limit.min(DUE_LIMIT_MAX)).map(|entry| entry.run.clone()).collect())
+        let due = table.deadlines.range(..=(at, RunNo(i64::MAX))).filter_map(|(_, run)| table.runs.get(*run));
+        let ours = due.filter(|entry| table.owners.is_of(entry.owner, agents));
+        Ok(ours.take(limit.min(DUE_LIMIT_MAX)).map(|entry| entry.run.clone()).collect())
     }
 
     async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {

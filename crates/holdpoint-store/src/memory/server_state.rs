@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use holdpoint_core::{Digest, Status, Timestamp};
 
 use super::MemoryStore;
-use super::queue::TaskNo;
 use crate::{
     DUE_LIMIT_MAX, RESPONSE_KEPT_MS, Reservation, Reserved, ResponseKey, Scope, ServerState, StoreError, StoreTally,
     Swept, TaskStage, TaskState, WORKER_KEPT_MS, WORKER_TOOLS_MAX, WORKERS_MAX, WorkerRow, WorkerSeen,
@@ -117,7 +116,7 @@ impl ServerState for MemoryStore {
         rows.sort_by(|one, other| other.seen_at.cmp(&one.seen_at).then_with(|| one.name.cmp(&other.name)));
         rows.truncate(WORKERS_MAX);
         for row in &mut rows {
-            let leased = table.queue.from(TaskNo(0)).filter(|(_, task)| {
+            let leased = table.tasks.rows().values().filter(|task| {
                 let is_ours = matches!(&task.head.state, TaskState::Leased { worker, .. } if *worker == row.name);
                 is_ours && (row.tenant.is_none() || row.tenant == task.head.tenant)
             });
@@ -136,14 +135,15 @@ impl ServerState for MemoryStore {
                 Status::Finished | Status::Failed | Status::Cancelled => {}
             }
         }
-        for (_, task) in table.queue.from(TaskNo(0)) {
+        for task in table.tasks.rows().values() {
             match task.head.state.stage() {
                 TaskStage::Waiting => tally.tasks_waiting += 1,
                 TaskStage::Leased => tally.tasks_leased += 1,
                 TaskStage::Delivered => tally.tasks_delivered += 1,
             }
         }
-        (tally.questions_pending, tally.question_oldest) = table.questions.waiting();
+        tally.questions_pending = table.pending_questions().count() as u64;
+        tally.question_oldest = table.pending_questions().map(|row| row.asked_at).min();
         Ok(tally)
     }
 

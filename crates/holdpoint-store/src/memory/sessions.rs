@@ -77,7 +77,7 @@ fn key(step: &Transition) -> Option<SessionKey> {
 impl Table {
     pub(super) fn list_sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
         let [from] = List::Sessions.position(filter.cursor.as_ref(), [i64::MAX])?;
-        let sessions = self.sessions.of_runs.range(..=RunNo::from(from)).rev().filter_map(|(run, key)| {
+        let sessions = self.sessions.of_runs.range(..=RunNo(from)).rev().filter_map(|(run, key)| {
             let (tenant, id) = key;
             let runs = self.sessions.runs.get(key).filter(|runs| runs.last() == Some(run))?;
             let entry = self.runs.get(*run).filter(|_| filter.tenant.is_none() || filter.tenant == *tenant)?;
@@ -91,7 +91,7 @@ impl Table {
                 created_at: entry.created_at,
                 updated_at: entry.updated_at,
             };
-            Some(Ok(([i64::from(*run)], row)))
+            Some(Ok(([run.0], row)))
         });
         Page::collect(List::Sessions, page_size(filter.limit), sessions)
     }

@@ -1,37 +1,39 @@
 //! Everything under the lock: the runs, and what belongs to them.
 
 use std::collections::BTreeSet;
-use std::mem::size_of;
 
-use holdpoint_core::{CallKey, Revision, RunId, Status, Timestamp};
+use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
-use super::approvals::Questions;
+use super::approvals::Question;
 use super::audit_log::Sealed;
 use super::entry::Entry;
-use super::grants::Grants;
+use super::indexed::Indexed;
 use super::owners::Owners;
-use super::queue::Queue;
-use super::run_leases::Holds;
+use super::run_leases::Running;
 use super::runs::{RunNo, Runs};
 use super::server_state::Shared;
 use super::sessions::Sessions;
-use crate::{CommitError, Head, PRUNE_LIMIT_MAX, PruneRequest, QuestionChange, Scope, TaskChange, Transition, is_over};
+use super::task_queue::Task;
+use crate::{CommitError, GrantRow, Head, PRUNE_LIMIT_MAX, PruneRequest, Scope, Transition, is_over};
 
 /// All runs and tasks.
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) runs: Runs,
     pub(super) owners: Owners,
-    pub(super) queue: Queue,
+    pub(super) tasks: Indexed<Task>,
+    /// The last number that a lease or a result got.
+    pub(super) fences: u64,
     pub(super) sealed: Sealed,
-    pub(super) grants: Grants,
-    pub(super) questions: Questions,
+    pub(super) grants: Indexed<GrantRow>,
+    pub(super) questions: Indexed<Question>,
+    pub(super) question_changes: u64,
     pub(super) sessions: Sessions,
     pub(super) shared: Shared,
-    pub(super) holds: Holds,
+    /// The runs that are to go on, and no others.
+    pub(super) running: Indexed<Running>,
     /// Every run with a deadline, the earliest first.
     pub(super) deadlines: BTreeSet<(Timestamp, RunNo)>,
-    pub(super) bytes_written: u64,
 }
 
 impl Table {
@@ -48,8 +50,8 @@ impl Table {
         if current != at {
             return Err(CommitError::Stale { current });
         }
-        // Everything that can fail comes before the first change.
-        self.check_guards(found.map(|(number, _)| number), &step.tasks, now)?;
+        // Everything that can fail comes before the first change. A run that is not there has no tasks.
+        self.check_guards(found.map_or(RunNo(-1), |(number, _)| number), &step.tasks, now)?;
         let number = match found {
             Some((number, _)) => number,
             None => {
@@ -63,12 +65,10 @@ impl Table {
         };
         let revision = self.append(number, at, step, now);
         self.sessions.moved(number, step.head.status);
-        self.change_tasks(number, step, now);
         let owner = self.runs.get(number).map(|entry| self.owners.get(entry.owner).clone()).unwrap_or_default();
-        self.grants.open(&owner, step);
-        self.questions.change(number, run, &owner, step);
-        let brought = step.questions.iter().map(QuestionChange::bytes).chain(step.tasks.iter().map(TaskChange::bytes));
-        self.bytes_written += brought.map(|bytes| bytes as u64).sum::<u64>();
+        self.change_tasks(number, run, &owner, step, now);
+        self.open_grants(&owner, step);
+        self.change_questions(number, run, &owner, step);
         Ok(revision)
     }
 
@@ -79,20 +79,9 @@ impl Table {
         if last == wanted { Ok(()) } else { Err(CommitError::SessionBusy) }
     }
 
-    fn check_guards(&self, run: Option<RunNo>, changes: &[TaskChange], now: Timestamp) -> Result<(), CommitError> {
-        let holds = |change: &TaskChange| match change {
-            TaskChange::Open(_) => true,
-            TaskChange::Close { turn, index, guard } => {
-                let task = run.and_then(|run| self.queue.at((run, *turn, *index)));
-                guard.holds(task.map(|(_, task)| task.head.state.guarded()), now)
-            }
-        };
-        if changes.iter().all(holds) { Ok(()) } else { Err(CommitError::LeaseLost) }
-    }
-
     fn append(&mut self, run: RunNo, at: Revision, step: &Transition, now: Timestamp) -> Revision {
         let Some(entry) = self.runs.get_mut(run) else { return at };
-        let (bytes_before, deadline_before) = (entry.log.len(), entry.deadline());
+        let deadline_before = entry.deadline();
         entry.log.append(&step.records, step.at, entry.updated_at);
         entry.revision = Revision(entry.revision.0 + step.records.len() as u64);
         if let Some(audit) = &step.audit {
@@ -102,35 +91,17 @@ impl Table {
         entry.updated_at = step.at;
         entry.update(&step.head);
         if entry.status == Status::Running {
-            self.holds.set(run, step.hold.as_ref(), now);
+            self.running.put(run.0, Running::new(step.hold.as_ref(), now));
         } else {
             entry.log.shrink();
-            self.holds.clear(run);
+            self.running.take(run.0);
         }
-        self.bytes_written += (entry.log.len() - bytes_before) as u64;
         let deadline = entry.deadline();
         if deadline != deadline_before {
             deadline_before.map(|at| self.deadlines.remove(&(at, run)));
             deadline.map(|at| self.deadlines.insert((at, run)));
         }
         entry.revision
-    }
-
-    fn change_tasks(&mut self, number: RunNo, step: &Transition, now: Timestamp) {
-        let Some(entry) = self.runs.get(number) else { return };
-        let owner = self.owners.get(entry.owner);
-        for change in &step.tasks {
-            let (turn, index) = change.place();
-            match change {
-                TaskChange::Open(opening) => {
-                    let key = CallKey { run: entry.run.clone(), turn, index };
-                    let (agent, tenant) = (owner.agent.clone().unwrap_or_default(), owner.tenant.clone());
-                    let head = opening.head(key, agent, tenant, step.at, now);
-                    self.queue.open((number, turn, index), head, &opening.body);
-                }
-                TaskChange::Close { .. } => self.queue.close((number, turn, index)),
-            }
-        }
     }
 
     pub(super) fn prune(&mut self, request: &PruneRequest, now: Timestamp) -> Vec<RunId> {
@@ -149,26 +120,12 @@ impl Table {
         self.leave_tombstone(run, now);
         let entry = self.runs.remove(run)?;
         entry.deadline().map(|at| self.deadlines.remove(&(at, run)));
-        self.holds.clear(run);
-        self.queue.close_run(run);
-        self.questions.remove_run(run);
+        self.running.take(run.0);
+        self.remove_tasks(run);
+        self.remove_questions(run);
         self.sessions.moved(run, Status::Finished);
         self.sessions.remove(run);
         Some(entry.run)
-    }
-
-    pub(super) fn bytes_held(&self, run: &RunId) -> Option<usize> {
-        let (number, entry) = self.runs.find(run)?;
-        // An `Arc<str>` keeps two counters beside its text.
-        let name = run.as_str().len() + 2 * size_of::<usize>();
-        let timer = entry.deadline().map_or(0, |_| 2 * size_of::<(Timestamp, RunNo)>());
-        let held = self.holds.bytes(number) + self.queue.bytes(number);
-        Some(size_of::<Entry>() + entry.log.capacity() + name + self.runs.index_bytes() + timer + held)
-    }
-
-    #[cfg(test)]
-    pub(super) fn holds_bytes(&self, run: &RunId) -> Option<usize> {
-        Some(self.holds.bytes(self.runs.number_of(run)?))
     }
 
     /// The run, unless it is outside the scope.
