@@ -1,6 +1,5 @@
 //! The clocks by which a process judges its own leases.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use holdpoint_core::ClockReading;
@@ -46,28 +45,4 @@ pub fn boot_us() -> i64 {
 pub(crate) fn wall_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// Clocks that stand still until a test moves them.
-#[derive(Debug)]
-pub struct ManualLeaseClock(Mutex<ClockReading>);
-
-impl ManualLeaseClock {
-    /// Clocks that show this.
-    pub fn new(reading: ClockReading) -> Self {
-        Self(Mutex::new(reading))
-    }
-
-    /// Moves each clock by so many milliseconds. A wall clock that is set back moves by a negative number.
-    pub fn advance(&self, boot_ms: i64, wall_ms: i64) {
-        let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        reading.boot_us += boot_ms * 1_000;
-        reading.wall_us += wall_ms * 1_000;
-    }
-}
-
-impl LeaseClock for ManualLeaseClock {
-    fn read(&self) -> ClockReading {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

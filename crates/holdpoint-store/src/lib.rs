@@ -2,17 +2,15 @@
 //!
 //! A store keeps, per run, an append-only list of records and a small [`Head`] that lists and timers need. It never
 //! reads a record: what is in it is the codec's business. The traits of the roles ([`RunLog`] and the others) say what every
-//! store promises, [`Store`] is what its users hold, [`conformance`] checks it, and [`MemoryStore`] is the first one. A
-//! [`Layer`] wraps a part of a store; [`FaultyStore`] is one that breaks on purpose.
+//! store promises, [`Store`] is what its users hold, [`conformance`] checks it, and [`MemoryStore`] is the first one. The
+//! feature `testing` adds wrappers with which tests change or break one part of a store.
 
 pub mod audit;
 mod clock;
 pub mod conformance;
 mod error;
 mod fault;
-mod faulty;
 mod grant;
-mod layer;
 mod lease;
 mod lease_clock;
 mod memory;
@@ -31,6 +29,8 @@ mod session_list;
 mod step;
 mod store;
 mod task;
+#[cfg(feature = "testing")]
+mod testing;
 mod transition;
 mod worker_list;
 
@@ -41,13 +41,9 @@ pub use audit::{
 pub use clock::{Clock, ManualClock, SteadyClock, SystemClock};
 pub use error::{CommitError, StoreError, TransitionProblem};
 pub use fault::StoreFault;
-pub use faulty::{FaultPoint, FaultyStore};
 pub use grant::{GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantRow, Revoked};
-pub use layer::{
-    ApprovalsLayer, AuditLogLayer, GrantsLayer, Layer, RunLeasesLayer, RunLogLayer, ServerStateLayer, TaskQueueLayer,
-};
 pub use lease::{Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, LeaseOf, OverlongLease, OwnerId};
-pub use lease_clock::{LeaseClock, ManualLeaseClock, SystemLeaseClock, boot_us};
+pub use lease_clock::{LeaseClock, SystemLeaseClock, boot_us};
 pub use memory::MemoryStore;
 pub use notify::{Notifier, Topic, Topics, Waiter};
 pub use page::{Cursor, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, List, Page, page_size};
@@ -56,7 +52,7 @@ pub use question::{
     QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionKind, QuestionOpening, QuestionRow,
     QuestionSeq, QuestionStatus,
 };
-pub use response::{RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, RESPONSE_KEY_BYTES_MAX, Reservation, Reserved, ResponseKey};
+pub use response::{RESPONSE_BYTES_MAX, RESPONSE_KEPT_MS, Reservation, Reserved, ResponseKey};
 pub use role::{Approvals, AuditLog, Grants, RunLeases, RunLog, ServerState, TaskQueue};
 pub use run_list::RunFilter;
 pub use schema::{Migrate, check_schema};
@@ -65,9 +61,13 @@ pub use session_list::{SessionFilter, SessionRow, SessionUse};
 pub use step::Step;
 pub use store::{AllRoles, DUE_LIMIT_MAX, Store};
 pub use task::{
-    DeliveredTask, Fence, GuardedTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState,
-    LeasedTask, Release, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening,
-    TaskStage, TaskState,
+    DeliveredTask, Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask,
+    Release, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskHead, TaskLease, TaskOpening, TaskStage, TaskState,
+};
+#[cfg(feature = "testing")]
+pub use testing::{
+    ApprovalsLayer, AuditLogLayer, FaultPoint, FaultyStore, GrantsLayer, Layer, ManualLeaseClock, RunLeasesLayer,
+    RunLogLayer, ServerStateLayer, TaskQueueLayer,
 };
 pub use transition::{
     Head, HeadUpdate, RECORD_BYTES_MAX, RUN_ID_BYTES_MAX, Record, TRANSITION_BYTES_MAX, TRANSITION_RECORDS_MAX,

@@ -69,7 +69,7 @@ impl Transition {
         if let Some(bytes) = self.sizes().find(|bytes| *bytes > RECORD_BYTES_MAX) {
             return Err(TransitionProblem::RecordTooLarge { bytes });
         }
-        let bytes = self.sizes().sum();
+        let bytes = self.bytes();
         if bytes > TRANSITION_BYTES_MAX {
             return Err(TransitionProblem::TooLarge { bytes });
         }
@@ -80,6 +80,10 @@ impl Transition {
     }
 
     /// The bytes of everything that it brings.
+    pub fn bytes(&self) -> usize {
+        self.sizes().sum()
+    }
+
     fn sizes(&self) -> impl Iterator<Item = usize> {
         let records = self.records.iter().map(Vec::len);
         let tasks = self.tasks.iter().map(TaskChange::bytes);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{Counter, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::MemoryStore;
+use holdpoint::store::{FaultyStore, MemoryStore};
 use holdpoint::{Agent, AgentBuilder, Code, Context, ExportOptions, RunRequest, SigningKey, Traces, UnsignedImports};
 use serde_json::{Value, json};
 
@@ -122,19 +122,19 @@ async fn deferred_calls_become_tasks_that_list_only_what_is_missing() {
 
 #[tokio::test]
 async fn a_pause_writes_what_is_new_and_not_the_history() {
-    let store = Arc::new(MemoryStore::new());
+    let store = FaultyStore::new(MemoryStore::new());
     let turns = 40;
     let mut script: Vec<ScriptedReply> = (0..turns).map(|_| ScriptedReply::call("c", "ask_pay", "{}")).collect();
     script.push(ScriptedReply::text("done"));
     let model = ScriptedModel::new(script);
-    let agent = builder(&model, &Counter::default()).max_turns(100).store(store.clone()).build().unwrap();
+    let agent = builder(&model, &Counter::default()).max_turns(100).store(store.store()).build().unwrap();
     let mut result = agent.chat("x".repeat(10_000)).await.unwrap();
-    let mut written = store.bytes_written();
+    let mut written = store.bytes();
     let mut costs = Vec::new();
     while result.is_awaiting_confirmation() {
         result = agent.resume(&result, [("c", true)]).await.unwrap();
-        costs.push(store.bytes_written() - written);
-        written = store.bytes_written();
+        costs.push(store.bytes() - written);
+        written = store.bytes();
     }
     assert_eq!(costs.len(), turns);
     let (first, last) = (costs[1], costs[turns - 2]);
