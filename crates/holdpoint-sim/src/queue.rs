@@ -42,7 +42,7 @@ impl Queue {
                 let place = Place { slot, turn: *turn, call: *index };
                 let task = self.tasks.get(&place).map(|entry| entry.task.guarded());
                 let ignored = *guard == TaskGuard::Waiting && self.mistake == Some(Mistake::ExpiresTaken);
-                guard.holds(task, now) || ignored
+                guard.holds(task.as_ref(), now) || ignored
             }
         })
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_core::{Attempt, CallIndex, GrantId, Repeat, Revision, Timestamp, ToolName, Turn};
-use holdpoint_store::{Fence, GuardedTask, Hold, Release, Transition};
+use holdpoint_store::{Fence, Hold, Release, TaskState, Transition};
 
 use crate::disk::{Disk, Slot};
 use crate::stored::Record;
@@ -201,11 +201,13 @@ impl Task {
     }
 
     /// What a guard looks at.
-    pub(crate) fn guarded(&self) -> GuardedTask {
-        match &self.state {
-            State::Waiting { .. } => GuardedTask::Waiting,
-            State::Leased { lease, until } => GuardedTask::Leased { fence: lease.fence, until: *until },
-            State::Delivered(lease) => GuardedTask::Delivered { fence: lease.fence },
+    pub(crate) fn guarded(&self) -> TaskState {
+        match self.state.clone() {
+            State::Waiting { available_at } => TaskState::Waiting { available_at },
+            State::Leased { lease: Lease { worker, fence, since, .. }, until } => {
+                TaskState::Leased { worker, fence, since, until, lease_ms: 0 }
+            }
+            State::Delivered(Lease { worker, fence, since, .. }) => TaskState::Delivered { worker, fence, since },
         }
     }
 }

@@ -23,8 +23,6 @@ const AUDIT: &str = "select l.last_seq, l.at, l.audit, l.link from holdpoint_run
     where r.run_id = $1 and ($2::text is null or r.tenant = $2) and l.audit is not null order by l.last_seq";
 pub(crate) const SEALS: &str = "select tenant, number, at, link, runs from holdpoint_seals \
     where tenant = $1 and number > $2 order by number limit $3";
-pub(crate) const HEADS: &str = "select run_id, audit_revision, audit_link from holdpoint_runs \
-    where tenant = $1 and run_id > $2 and audit_rows > 0 order by run_id limit $3";
 /// Goes on after row `$2` of run `$1`. A run without rows gives one row of nulls.
 macro_rules! audit_after {
     ($which:literal) => {
@@ -105,17 +103,6 @@ impl AuditLog for PostgresStore {
         };
         let rows = self.pool.rows("read the audit log", read).await?;
         audit_page(&rows, most, |_, row| row.audited_run())
-    }
-
-    async fn heads(
-        &self,
-        tenant: Option<&str>,
-        after: Option<&RunId>,
-        most: usize,
-    ) -> Result<Vec<SealedRun>, StoreError> {
-        let (key, after) = (tenant_key(tenant), after.map_or("", RunId::as_str));
-        let read = || sqlx::query(HEADS).bind(&key).bind(after).bind(limit(most));
-        self.pool.rows("read the heads of audit logs", read).await?.iter().map(Row::sealed_run).collect()
     }
 
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {

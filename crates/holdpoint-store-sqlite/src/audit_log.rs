@@ -33,8 +33,6 @@ pub(crate) const SEAL_RUNS: &str = "UPDATE runs SET sealed_revision = audit_revi
      WHERE run_no IN (SELECT value FROM json_each($2))";
 pub(crate) const SEALS: &str =
     "SELECT tenant, number, at, link, runs FROM seals WHERE tenant = $1 AND number > $2 ORDER BY number LIMIT $3";
-pub(crate) const HEADS: &str = "SELECT run_id, audit_revision, audit_link FROM runs INDEXED BY runs_audited \
-     WHERE tenant = $1 AND run_id > $2 AND audit_rows > 0 ORDER BY run_id LIMIT $3";
 /// Goes on after row `$2` of run `$1`. A run without rows gives one row of nothing.
 macro_rules! audit_after {
     ($runs:literal, $which:literal) => {
@@ -150,16 +148,6 @@ impl AuditLog for SqliteStore {
         let runs = runs.into_iter().map(row).map(|row| Ok((row.int("run_no")?, row.audited_run()?)));
         let mut runs = runs.collect::<Result<HashMap<i64, AuditedRun>, StoreError>>()?;
         audit_page(&rows, most, |run_no, _| runs.remove(&run_no).ok_or_else(|| corrupt("a run is missing")))
-    }
-
-    async fn heads(
-        &self,
-        tenant: Option<&str>,
-        after: Option<&RunId>,
-        most: usize,
-    ) -> Result<Vec<SealedRun>, StoreError> {
-        let read = sqlx::query(HEADS).bind(tenant_key(tenant)).bind(after.map_or("", RunId::as_str)).bind(limit(most));
-        self.readers.rows("read the heads of audit logs", read).await?.iter().map(Row::sealed_run).collect()
     }
 
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {

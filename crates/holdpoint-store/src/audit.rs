@@ -17,7 +17,7 @@ use crate::{StoreError, packed};
 
 pub use finding::Finding;
 pub use mark::{NotASealMark, SealMark};
-pub use verify::{FINDINGS_MAX, Verified, VerifyProgress, VerifyRequest, verify, verify_with};
+pub use verify::{FINDINGS_MAX, Verified, VerifyRequest, verify};
 
 /// A link of a chain: the SHA-256 of everything up to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -58,8 +58,8 @@ pub use belonging::{
     of_racing_runs_alone_in_a_session_one_is_created, sessions_are_listed_by_their_last_run,
 };
 pub use chains::{
-    an_audit_log_that_nobody_changed_is_whole, audit_heads_are_those_of_one_tenant, audit_rows_are_chained,
-    chains_are_right_under_load, the_audit_log_of_a_tenant_or_a_run_comes_alone, the_whole_audit_log_comes_in_pages,
+    an_audit_log_that_nobody_changed_is_whole, audit_rows_are_chained, chains_are_right_under_load,
+    the_audit_log_of_a_tenant_or_a_run_comes_alone, the_whole_audit_log_comes_in_pages,
 };
 pub use claims::{
     a_commit_says_who_holds_the_run, a_held_run_is_claimed_when_its_lease_lapsed, a_lease_that_is_not_held_is_lost,
@@ -215,7 +215,6 @@ macro_rules! with_store_rules {
             ten_thousand_runs_are_all_found,
             what_was_committed_is_there_after_reopening,
             an_audit_log_that_nobody_changed_is_whole,
-            audit_heads_are_those_of_one_tenant,
             audit_rows_are_chained,
             chains_are_right_under_load,
             the_audit_log_of_a_tenant_or_a_run_comes_alone,

@@ -1,29 +1,37 @@
 //! Why a store fails, in words that people can act on.
 
-use std::fmt;
-
 use holdpoint_core::Code;
+use thiserror::Error;
 
 /// The reason of a failure.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StoreFault {
     /// The address is not one of a store.
+    #[error("the address is not one of a store")]
     InvalidUrl,
     /// There is no such database, folder or server.
+    #[error("there is no such database")]
     Missing,
     /// The database does not let this user in.
+    #[error("the database does not let this user in")]
     NotPermitted,
     /// It cannot be reached right now, or the connection broke.
+    #[error("the database cannot be reached")]
     Unavailable,
     /// Somebody else holds its lock for too long.
+    #[error("the database is locked")]
     Locked,
     /// It can be read and not written.
+    #[error("the database is read-only")]
     ReadOnly,
     /// There is no room left.
+    #[error("the disk is full")]
     Full,
     /// What it holds cannot be read.
+    #[error("what is stored cannot be read")]
     Corrupt,
     /// A newer version of Holdpoint made it.
+    #[error("the database has schema version {found}, this program knows {known}")]
     SchemaNewer {
         /// Its version.
         found: u32,
@@ -31,6 +39,7 @@ pub enum StoreFault {
         known: u32,
     },
     /// An older version of Holdpoint made it, and this program may not bring it up to date.
+    #[error("the database has schema version {found}, this program needs {known}")]
     SchemaOlder {
         /// Its version.
         found: u32,
@@ -38,6 +47,7 @@ pub enum StoreFault {
         known: u32,
     },
     /// Those who use it sign with another key.
+    #[error("those who use the database sign with the key `{theirs}`, and not with `{brought}`")]
     OtherKey {
         /// The public half of theirs.
         theirs: String,
@@ -94,30 +104,6 @@ impl StoreFault {
             StoreFault::SchemaOlder { .. } => "run `holdpoint migrate` first",
             StoreFault::OtherKey { .. } => {
                 "copy the key file of the other servers; to change the key, end them all and use `serve --new-key`"
-            }
-        }
-    }
-}
-
-impl fmt::Display for StoreFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreFault::InvalidUrl => f.write_str("the address is not one of a store"),
-            StoreFault::Missing => f.write_str("there is no such database"),
-            StoreFault::NotPermitted => f.write_str("the database does not let this user in"),
-            StoreFault::Unavailable => f.write_str("the database cannot be reached"),
-            StoreFault::Locked => f.write_str("the database is locked"),
-            StoreFault::ReadOnly => f.write_str("the database is read-only"),
-            StoreFault::Full => f.write_str("the disk is full"),
-            StoreFault::Corrupt => f.write_str("what is stored cannot be read"),
-            StoreFault::SchemaNewer { found, known } => {
-                write!(f, "the database has schema version {found}, this program knows {known}")
-            }
-            StoreFault::SchemaOlder { found, known } => {
-                write!(f, "the database has schema version {found}, this program needs {known}")
-            }
-            StoreFault::OtherKey { theirs, brought } => {
-                write!(f, "those who use the database sign with the key `{theirs}`, and not with `{brought}`")
             }
         }
     }

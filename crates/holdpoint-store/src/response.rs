@@ -7,8 +7,6 @@ use holdpoint_core::Digest;
 
 /// How long a response is kept.
 pub const RESPONSE_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
-/// The longest name of a request.
-pub const RESPONSE_KEY_BYTES_MAX: usize = 1_024;
 /// The largest response that is kept.
 pub const RESPONSE_BYTES_MAX: usize = 16 * 1024 * 1024;
 

@@ -67,38 +67,19 @@ pub enum TaskGuard {
     Delivered(Fence),
 }
 
-/// The part of a task that a guard looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GuardedTask {
-    /// No worker has it.
-    Waiting,
-    /// A worker holds it.
-    Leased {
-        /// The current lease.
-        fence: Fence,
-        /// When that lease lapses.
-        until: Timestamp,
-    },
-    /// It has a result.
-    Delivered {
-        /// The lease under which the result was delivered.
-        fence: Fence,
-    },
-}
-
 impl TaskGuard {
     /// Whether the guard holds for the task of a call, or for a call without one.
-    pub fn holds(self, task: Option<GuardedTask>, now: Timestamp) -> bool {
-        use GuardedTask::{Delivered, Leased, Waiting};
+    pub fn holds(self, task: Option<&TaskState>, now: Timestamp) -> bool {
+        use TaskState::{Delivered, Leased, Waiting};
         match self {
             TaskGuard::Any => true,
-            TaskGuard::Waiting => matches!(task, None | Some(Waiting)),
+            TaskGuard::Waiting => matches!(task, None | Some(Waiting { .. })),
             TaskGuard::NoResult => !matches!(task, Some(Delivered { .. })),
-            TaskGuard::Leased(wanted) => matches!(task, Some(Leased { fence, .. }) if fence == wanted),
+            TaskGuard::Leased(wanted) => matches!(task, Some(Leased { fence, .. }) if *fence == wanted),
             TaskGuard::Lapsed(wanted) => {
-                matches!(task, Some(Leased { fence, until }) if fence == wanted && until <= now)
+                matches!(task, Some(Leased { fence, until, .. }) if *fence == wanted && *until <= now)
             }
-            TaskGuard::Delivered(wanted) => matches!(task, Some(Delivered { fence }) if fence == wanted),
+            TaskGuard::Delivered(wanted) => matches!(task, Some(Delivered { fence, .. }) if *fence == wanted),
         }
     }
 
@@ -357,15 +338,6 @@ impl TaskState {
         match self {
             TaskState::Waiting { .. } => None,
             TaskState::Leased { fence, .. } | TaskState::Delivered { fence, .. } => Some(*fence),
-        }
-    }
-
-    /// What a guard looks at.
-    pub fn guarded(&self) -> GuardedTask {
-        match self {
-            TaskState::Waiting { .. } => GuardedTask::Waiting,
-            TaskState::Leased { fence, until, .. } => GuardedTask::Leased { fence: *fence, until: *until },
-            TaskState::Delivered { fence, .. } => GuardedTask::Delivered { fence: *fence },
         }
     }
 

@@ -3,7 +3,7 @@
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::store::audit::{VerifyRequest, verify_with};
+use holdpoint::store::audit::{VerifyRequest, verify};
 use holdpoint::store::{MemoryStore, SealMark, Store};
 use holdpoint::tools::raw_tool;
 use holdpoint::{Actor, Agent, Decision, Decisions, Keeper, RunRequest};
@@ -33,7 +33,7 @@ async fn refund(store: &Store) -> Result<(), Box<dyn std::error::Error>> {
 
 async fn check(store: &Store, kept: &[SealMark]) -> Result<Vec<SealMark>, Box<dyn std::error::Error>> {
     let request = VerifyRequest { expected: kept.to_vec(), ..VerifyRequest::default() };
-    let verified = verify_with(store, &request, &mut |_| {}).await?;
+    let verified = verify(store, &request, &mut |_| {}).await?;
     println!("{} runs, {} audit rows, {} seals", verified.runs, verified.rows, verified.seals);
     for finding in &verified.findings {
         println!("  {finding}");

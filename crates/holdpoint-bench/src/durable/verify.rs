@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use cpu_time::ProcessTime;
 use holdpoint_core::{Revision, RunId, Status};
-use holdpoint_store::audit::verify;
+use holdpoint_store::audit::{VerifyRequest, verify};
 use holdpoint_store::{HeadUpdate, Store, Transition};
 use serde_json::json;
 use uuid::Uuid;
@@ -35,7 +35,7 @@ pub(super) async fn measure(scratch: &Scratch, rows: usize) -> anyhow::Result<()
     scratch.settle().await?;
 
     let (started, cpu, mut told) = (Instant::now(), ProcessTime::now(), 0_u64);
-    let seen = verify(&store, &mut |_| told += 1).await?;
+    let seen = verify(&store, &VerifyRequest::default(), &mut |_| told += 1).await?;
     let (took_s, cpu_s) = (started.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
     anyhow::ensure!(seen.is_whole(), "what nobody changed is not whole: {:?}", seen.findings);
     let limit_s = MILLION_S_MAX * seen.rows as f64 / 1e6;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use holdpoint_store::audit::{Finding, Verified, VerifyProgress, VerifyRequest, verify_with};
+use holdpoint_store::audit::{Finding, Verified, VerifyRequest, verify};
 use holdpoint_store::{AuditScope, SealMark};
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ pub(super) async fn run(args: VerifyArgs) -> ExitCode {
     };
     let request = VerifyRequest { scope, expected: args.expect.clone() };
     let watched = io::stderr().is_terminal();
-    let verified = verify_with(&store, &request, &mut |progress| watch(progress, watched)).await;
+    let verified = verify(&store, &request, &mut |seen| watch(seen, watched)).await;
     if watched {
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
@@ -72,10 +72,10 @@ pub(super) async fn run(args: VerifyArgs) -> ExitCode {
     }
 }
 
-fn watch(progress: VerifyProgress, watched: bool) {
+fn watch(seen: &Verified, watched: bool) {
     if watched {
-        let VerifyProgress { runs, rows, seals, findings, .. } = progress;
-        let _ = write!(io::stderr(), "\r{rows} rows of {runs} runs, {seals} seals, {findings} findings");
+        let Verified { runs, rows, seals, .. } = seen;
+        let _ = write!(io::stderr(), "\r{rows} rows of {runs} runs, {seals} seals, {} findings", seen.found());
     }
 }
 
@@ -102,7 +102,7 @@ fn to_text(verified: &Verified) -> String {
     if *unnamed > 0 {
         text += &format!("and {unnamed} more\n");
     }
-    let result = match findings.len() as u64 + unnamed {
+    let result = match verified.found() {
         0 => "everything is as it was written".to_owned(),
         found => counted(found, "finding"),
     };

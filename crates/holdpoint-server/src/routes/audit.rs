@@ -4,7 +4,7 @@ use axum::Json;
 use holdpoint::RunId;
 use holdpoint_api::{AuditEntry, AuditFinding, AuditPage, AuditVerdict, PageQuery, moment};
 use holdpoint_codec::audit::decode;
-use holdpoint_store::audit::{VerifyProgress, VerifyRequest, verify_with};
+use holdpoint_store::audit::{Verified, VerifyRequest, verify as verify_log};
 use holdpoint_store::{AuditScope, Cursor};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -92,8 +92,8 @@ pub(super) async fn verify(ask: Ask) -> Answer<Json<AuditVerdict>> {
     // Reading a whole log is work: one at a time.
     let _turn = ask.app.verifying.lock().await;
     let request = VerifyRequest { scope: scope_of(&ask.caller), ..VerifyRequest::default() };
-    let mut nobody: fn(VerifyProgress) = |_| {};
-    let verified = verify_with(&ask.app.store, &request, &mut nobody).await?;
+    let mut nobody: fn(&Verified) = |_| {};
+    let verified = verify_log(&ask.app.store, &request, &mut nobody).await?;
     Ok(Json(AuditVerdict {
         ok: verified.is_whole(),
         runs: verified.runs,

@@ -68,7 +68,6 @@ fn cases() -> Vec<Case> {
         case("seal", audit_log::TO_SEAL, "holdpoint_runs_to_seal "),
         case("last seal", audit_log::LAST, "holdpoint_seals_pkey "),
         case("seals", audit_log::SEALS, "holdpoint_seals_pkey "),
-        case("audit heads", audit_log::HEADS, "holdpoint_runs_audited "),
         case("audit log", audit_log::AUDIT_AFTER, "holdpoint_log_pkey "),
         case("audit log of a tenant", audit_log::AUDIT_OF_TENANT, "holdpoint_log_pkey "),
         case("audit log of a run", audit_log::AUDIT_OF_RUN, "holdpoint_runs_run_id_key "),

@@ -12,11 +12,11 @@ use holdpoint_core::{
     Attempt, CallIndex, CallKey, ContinuationId, Digest, PauseNumber, Revision, RunId, Status, Timestamp, ToolName,
     Turn,
 };
-use holdpoint_store::audit::verify;
+use holdpoint_store::audit::{VerifyRequest, verify};
 use holdpoint_store::{
-    Clock, CommitError, Fence, GrantOpening, ManualClock, PruneRequest, QuestionChange, QuestionKind, QuestionOpening,
-    Reservation, Reserved, ResponseKey, Scope, SealedRun, SessionFilter, SessionUse, Store, TaskChange, TaskFilter,
-    TaskGuard, TaskState, WorkerSeen, first_link, next_link,
+    AuditScope, Clock, CommitError, Fence, GrantOpening, ManualClock, PruneRequest, QuestionChange, QuestionKind,
+    QuestionOpening, Reservation, Reserved, ResponseKey, Scope, SealedRun, SessionFilter, SessionUse, Store,
+    TaskChange, TaskFilter, TaskGuard, TaskState, WorkerSeen, first_link, next_link,
 };
 use holdpoint_store_postgres::testing::Scratch;
 use holdpoint_store_postgres::{Migrate, Options, PostgresStore, SCHEMA_VERSION};
@@ -153,13 +153,13 @@ async fn the_audit_log_of_every_version_is_chained() {
         let rows = store.audit.rows(&Scope::All, &finished).await.unwrap();
         let link = next_link(first_link(&finished, None), Revision(2), rows[0].at, b"{\"v\":1}");
         assert_eq!((rows.len(), rows[0].link), (1, link));
-        let heads = store.audit.heads(None, None, 10).await.unwrap();
-        assert_eq!(heads, [SealedRun { run: finished.clone(), revision: Revision(2), link }]);
+        let page = store.audit.rows_after(&AuditScope::Run(finished.clone()), None, 10).await.unwrap();
+        assert_eq!(page.items[0].head, SealedRun { run: finished.clone(), revision: Revision(2), link });
         let mut more = step_to("more", Status::Finished);
         more.audit = Some(b"more".to_vec());
         store.runs.commit(&finished, Revision(3), more).await.unwrap();
         store.audit.seal(None).await.unwrap().unwrap();
-        let verified = verify(&store, &mut |_| {}).await.unwrap();
+        let verified = verify(&store, &VerifyRequest::default(), &mut |_| {}).await.unwrap();
         assert!(verified.is_whole(), "{:?}", verified.findings);
         assert_eq!((verified.runs, verified.rows), (2, 2));
     }

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{sql, step_to};
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
-use holdpoint_store::audit::{Finding, VerifyRequest, verify, verify_with};
+use holdpoint_store::audit::{Finding, VerifyRequest, verify};
 use holdpoint_store::{AuditScope, PruneRequest, SealMark, Store, first_link, next_link};
 use holdpoint_store_postgres::testing::Scratch;
 use holdpoint_store_postgres::{Options, PostgresStore};
@@ -62,7 +62,7 @@ async fn filled() -> Filled {
 async fn found(statements: &str) -> Vec<Finding> {
     let filled = filled().await;
     filled.tamper(statements).await;
-    let findings = verify(&filled.store, &mut |_| {}).await.unwrap().findings;
+    let findings = verify(&filled.store, &VerifyRequest::default(), &mut |_| {}).await.unwrap().findings;
     filled.close().await;
     findings
 }
@@ -213,7 +213,7 @@ async fn a_removed_run_is_named_although_another_of_its_name_was_pruned() {
     )
     .await;
     sql(scratch.url(), "delete from holdpoint_runs where run_id = 'gone'").await;
-    let findings = verify(&store, &mut |_| {}).await.unwrap().findings;
+    let findings = verify(&store, &VerifyRequest::default(), &mut |_| {}).await.unwrap().findings;
     assert_eq!(findings, [Finding::RunMissing { tenant: Some("acme".into()), run: RunId::new("gone"), seal: 3 }]);
 }
 
@@ -277,7 +277,7 @@ async fn a_run_that_says_it_was_sealed_otherwise_is_named() {
     let (store, run) = (filled().await, RunId::new("new"));
     audited(&store.store, "new", 0, Status::Running).await;
     store.tamper("update holdpoint_runs set sealed_revision = 1, seal_no = 2 where run_id = 'new'").await;
-    let findings = verify(&store.store, &mut |_| {}).await.unwrap().findings;
+    let findings = verify(&store.store, &VerifyRequest::default(), &mut |_| {}).await.unwrap().findings;
     assert_eq!(findings, [Finding::SealedMismatch { run }]);
     store.close().await;
 }
@@ -307,7 +307,7 @@ async fn seals_that_are_not_those_kept_elsewhere_are_named() {
     let filled = filled().await;
     let found = async |expected: &[SealMark]| {
         let request = VerifyRequest { expected: expected.to_vec(), ..VerifyRequest::default() };
-        verify_with(&filled.store, &request, &mut |_| {}).await.unwrap()
+        verify(&filled.store, &request, &mut |_| {}).await.unwrap()
     };
     let missing = |first, last| Finding::SealMissing { tenant: Some("acme".into()), first, last };
     let kept = found(&[]).await.newest;
@@ -334,7 +334,7 @@ async fn one_tenant_or_one_run_is_verified_alone() {
     filled.tamper("update holdpoint_log set at = at + 1 where last_seq = 3").await;
     let of = async |scope| {
         let request = VerifyRequest { scope, ..VerifyRequest::default() };
-        let seen = verify_with(&filled.store, &request, &mut |_| {}).await.unwrap();
+        let seen = verify(&filled.store, &request, &mut |_| {}).await.unwrap();
         (seen.runs, seen.rows, seen.seals, seen.findings)
     };
     let b = Finding::RowChanged { run: RunId::new("b"), revision: Revision(3) };

@@ -66,7 +66,7 @@ impl Group {
             TaskChange::Close { turn, index, guard } => {
                 let key = CallKey { run: step.run.clone(), turn: *turn, index: *index };
                 let task = self.tasks.get(&key).and_then(|task| task.head.as_ref());
-                guard.holds(task.map(|task| task.state.guarded()), self.lease_now)
+                guard.holds(task.map(|task| &task.state), self.lease_now)
             }
         };
         if step.tasks.iter().all(holds) { Ok(()) } else { Err(CommitError::LeaseLost) }

@@ -37,7 +37,7 @@ fn statements() -> Vec<&'static str> {
     all.extend(prune::PRUNE.into_iter().chain([prune::PRUNED]));
     all.extend([run_log::HEAD, run_log::REVISION, run_log::LOAD, run_log::DUE, wait::REVISIONS]);
     all.extend([audit_log::ANY_TO_SEAL, audit_log::TO_SEAL, audit_log::LAST_SEAL, audit_log::ADD_SEAL]);
-    all.extend([audit_log::SEAL_RUNS, audit_log::SEALS, audit_log::HEADS, audit_log::AUDIT]);
+    all.extend([audit_log::SEAL_RUNS, audit_log::SEALS, audit_log::AUDIT]);
     all.extend([audit_log::AUDIT_AFTER, audit_log::AUDIT_OF_TENANT, audit_log::AUDIT_OF_RUN]);
     all.extend([audit_log::AUDITED_RUNS, audit_log::TRACES, audit_log::TOMBSTONES]);
     all.extend([grants::OPEN_GRANTS, grants::REVOKE, grants::MATCHING, grants::GRANT]);
@@ -113,7 +113,6 @@ async fn what_is_asked_often_has_its_index() {
         (run_log::LOAD, "log_by_run (run_no=? AND last_seq>?)"),
         (prune::PRUNED, "runs_over (updated_at<?)"),
         (audit_log::TO_SEAL, "runs_to_seal (tenant=?)"),
-        (audit_log::HEADS, "runs_audited (tenant=? AND run_id>?)"),
         (audit_log::AUDIT_AFTER, "log_by_run (run_no=? AND last_seq>?)"),
         (audit_log::AUDIT_OF_TENANT, "log_by_run (run_no=? AND last_seq>?)"),
         (audit_log::AUDIT_OF_RUN, "sqlite_autoindex_runs_1 (run_id=?"),

@@ -11,9 +11,9 @@ use common::{START, lease_request, opening, step, stranger, url};
 use holdpoint_core::{
     CallIndex, CallKey, ContinuationId, Digest, PauseNumber, Revision, RunId, Status, Timestamp, ToolName, Turn,
 };
-use holdpoint_store::audit::verify;
+use holdpoint_store::audit::{VerifyRequest, verify};
 use holdpoint_store::{
-    CommitError, Fence, GrantOpening, Hold, LeaseState, ManualClock, OwnerId, PruneRequest, QuestionChange,
+    AuditScope, CommitError, Fence, GrantOpening, Hold, LeaseState, ManualClock, OwnerId, PruneRequest, QuestionChange,
     QuestionFilter, QuestionKind, QuestionOpening, QuestionSeq, Reservation, Reserved, ResponseKey, RunFilter, Scope,
     SealedRun, SessionFilter, SessionUse, Store, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskLease,
     TaskState, WorkerSeen, first_link, next_link,
@@ -161,7 +161,7 @@ async fn every_version_opens_and_goes_on() {
         read_desk(&store).await;
         go_on(&store).await;
         read_sealed(&store).await;
-        let verified = verify(&store, &mut |_| {}).await.unwrap();
+        let verified = verify(&store, &VerifyRequest::default(), &mut |_| {}).await.unwrap();
         assert!(verified.is_whole(), "{:?}", verified.findings);
         assert_eq!((verified.runs, verified.rows), (3, 1));
         store.runs.close().await;
@@ -178,8 +178,8 @@ async fn check_chain(store: &Store) {
     let audit = store.audit.rows(&Scope::All, &finished).await.unwrap();
     let link = next_link(first_link(&finished, Some("acme")), Revision(2), START, &audit[0].body);
     assert_eq!(audit[0].link, link);
-    let heads = store.audit.heads(Some("acme"), None, 10).await.unwrap();
-    assert_eq!(heads, [SealedRun { run: finished, revision: Revision(2), link }]);
+    let page = store.audit.rows_after(&AuditScope::Run(finished.clone()), None, 10).await.unwrap();
+    assert_eq!(page.items[0].head, SealedRun { run: finished, revision: Revision(2), link });
 }
 
 async fn read_sealed(store: &Store) {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{START, open, step, stranger};
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
-use holdpoint_store::audit::{Finding, VerifyRequest, verify, verify_with};
+use holdpoint_store::audit::{Finding, VerifyRequest, verify};
 use holdpoint_store::{AuditScope, PruneRequest, SealMark, Store, first_link, next_link};
 use sqlx::{AssertSqlSafe, Connection, Executor};
 use tempfile::TempDir;
@@ -70,7 +70,7 @@ async fn filled() -> Filled {
 async fn found(sql: &str) -> Vec<Finding> {
     let filled = filled().await;
     filled.tamper(sql).await;
-    verify(&filled.store, &mut |_| {}).await.unwrap().findings
+    verify(&filled.store, &VerifyRequest::default(), &mut |_| {}).await.unwrap().findings
 }
 
 fn row(kind: fn(RunId, Revision) -> Finding, revision: u64) -> Finding {
@@ -206,7 +206,7 @@ async fn a_removed_run_is_named_although_another_of_its_name_was_pruned() {
     store.audit.seal(Some("acme")).await.unwrap().unwrap();
     tamper(&path, "DELETE FROM log WHERE run_no = (SELECT run_no FROM runs WHERE run_id = 'gone')").await;
     tamper(&path, "DELETE FROM runs WHERE run_id = 'gone'").await;
-    let findings = verify(&store, &mut |_| {}).await.unwrap().findings;
+    let findings = verify(&store, &VerifyRequest::default(), &mut |_| {}).await.unwrap().findings;
     assert_eq!(findings, [Finding::RunMissing { tenant: Some("acme".into()), run: RunId::new("gone"), seal: 3 }]);
 }
 
@@ -270,7 +270,7 @@ async fn a_run_that_says_it_was_sealed_otherwise_is_named() {
     let (store, run) = (filled().await, RunId::new("new"));
     audited(&store.store, "new", 0, Status::Running).await;
     store.tamper("UPDATE runs SET sealed_revision = 1, seal_no = 2 WHERE run_id = 'new'").await;
-    let findings = verify(&store.store, &mut |_| {}).await.unwrap().findings;
+    let findings = verify(&store.store, &VerifyRequest::default(), &mut |_| {}).await.unwrap().findings;
     assert_eq!(findings, [Finding::SealedMismatch { run }]);
     store.close().await;
 }
@@ -299,7 +299,7 @@ async fn seals_that_are_not_those_kept_elsewhere_are_named() {
     let filled = filled().await;
     let found = async |expected: &[SealMark]| {
         let request = VerifyRequest { expected: expected.to_vec(), ..VerifyRequest::default() };
-        verify_with(&filled.store, &request, &mut |_| {}).await.unwrap()
+        verify(&filled.store, &request, &mut |_| {}).await.unwrap()
     };
     let missing = |first, last| Finding::SealMissing { tenant: Some("acme".into()), first, last };
     let kept = found(&[]).await.newest;
@@ -326,7 +326,7 @@ async fn one_tenant_or_one_run_is_verified_alone() {
     filled.tamper("UPDATE log SET at = at + 1 WHERE last_seq = 3").await;
     let of = async |scope| {
         let request = VerifyRequest { scope, ..VerifyRequest::default() };
-        let seen = verify_with(&filled.store, &request, &mut |_| {}).await.unwrap();
+        let seen = verify(&filled.store, &request, &mut |_| {}).await.unwrap();
         (seen.runs, seen.rows, seen.seals, seen.findings)
     };
     let b = Finding::RowChanged { run: RunId::new("b"), revision: Revision(3) };

@@ -1,14 +1,15 @@
 //! What can be wrong with an audit log, in words that a person can act on.
 
-use std::fmt;
 use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId};
+use thiserror::Error;
 
 /// Something that is not as it was written.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Finding {
     /// The row of this revision is not the one that was written.
+    #[error("run `{run}`: the row of revision `{revision}` was changed")]
     RowChanged {
         /// The run.
         run: RunId,
@@ -16,6 +17,7 @@ pub enum Finding {
         revision: Revision,
     },
     /// The row of this revision is gone, or one or more before it.
+    #[error("run `{run}`: the row of revision `{revision}` is missing, or rows before it are")]
     RowMissing {
         /// The run.
         run: RunId,
@@ -23,6 +25,7 @@ pub enum Finding {
         revision: Revision,
     },
     /// The row of this revision is not in its place.
+    #[error("run `{run}`: the row of revision `{revision}` is not in its place")]
     RowOutOfOrder {
         /// The run.
         run: RunId,
@@ -30,11 +33,13 @@ pub enum Finding {
         revision: Revision,
     },
     /// The rows of the run do not end where the run says.
+    #[error("run `{run}`: its rows do not end where they should")]
     HeadMismatch {
         /// The run.
         run: RunId,
     },
     /// A run that was sealed is gone, and was not pruned.
+    #[error("run `{run}` is in seal `{seal}` {} and is gone", of(.tenant.as_deref()))]
     RunMissing {
         /// Its tenant.
         tenant: Option<Arc<str>>,
@@ -44,6 +49,7 @@ pub enum Finding {
         seal: u64,
     },
     /// A seal is not the one that was made.
+    #[error("seal `{number}` {} was changed", of(.tenant.as_deref()))]
     SealBroken {
         /// Its tenant.
         tenant: Option<Arc<str>>,
@@ -51,6 +57,7 @@ pub enum Finding {
         number: u64,
     },
     /// Seals are gone.
+    #[error("{}", missing(.tenant.as_deref(), *.first, *.last))]
     SealMissing {
         /// Their tenant.
         tenant: Option<Arc<str>>,
@@ -60,11 +67,13 @@ pub enum Finding {
         last: u64,
     },
     /// How far the run says that it was sealed is not what the seals say. What came after may never be sealed.
+    #[error("run `{run}`: how far it was sealed is not what the seals say")]
     SealedMismatch {
         /// The run.
         run: RunId,
     },
     /// A seal is another than the one that somebody kept elsewhere.
+    #[error("seal `{number}` {} is another than the one that was expected", of(.tenant.as_deref()))]
     SealUnexpected {
         /// Its tenant.
         tenant: Option<Arc<str>>,
@@ -72,6 +81,7 @@ pub enum Finding {
         number: u64,
     },
     /// A tombstone is of a run that was never pruned: the run is there, or the seal that is said to name it does not.
+    #[error("the tombstone of run `{run}` {} is false: that run was never pruned", of(.tenant.as_deref()))]
     TombstoneFalse {
         /// Its tenant.
         tenant: Option<Arc<str>>,
@@ -79,6 +89,7 @@ pub enum Finding {
         run: RunId,
     },
     /// A run was pruned, and what is left of it is not what a seal says.
+    #[error("run `{run}` was pruned as another than seal `{seal}` {} says", of(.tenant.as_deref()))]
     TombstoneMismatch {
         /// Its tenant.
         tenant: Option<Arc<str>>,
@@ -108,53 +119,13 @@ impl Finding {
     }
 }
 
-/// As in ``of tenant `acme` ``.
-struct Of<'a>(&'a Option<Arc<str>>);
-
-impl fmt::Display for Of<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(tenant) => write!(f, "of tenant `{tenant}`"),
-            None => f.write_str("of runs without a tenant"),
-        }
-    }
+fn of(tenant: Option<&str>) -> String {
+    tenant.map_or_else(|| "of runs without a tenant".to_owned(), |tenant| format!("of tenant `{tenant}`"))
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Finding::RowChanged { run, revision } => {
-                write!(f, "run `{run}`: the row of revision `{revision}` was changed")
-            }
-            Finding::RowMissing { run, revision } => {
-                write!(f, "run `{run}`: the row of revision `{revision}` is missing, or rows before it are")
-            }
-            Finding::RowOutOfOrder { run, revision } => {
-                write!(f, "run `{run}`: the row of revision `{revision}` is not in its place")
-            }
-            Finding::HeadMismatch { run } => write!(f, "run `{run}`: its rows do not end where they should"),
-            Finding::RunMissing { tenant, run, seal } => {
-                write!(f, "run `{run}` is in seal `{seal}` {} and is gone", Of(tenant))
-            }
-            Finding::SealBroken { tenant, number } => write!(f, "seal `{number}` {} was changed", Of(tenant)),
-            Finding::SealMissing { tenant, first, last } if first == last => {
-                write!(f, "seal `{first}` {} is missing", Of(tenant))
-            }
-            Finding::SealMissing { tenant, first, last } => {
-                write!(f, "seals `{first}` to `{last}` {} are missing", Of(tenant))
-            }
-            Finding::SealedMismatch { run } => {
-                write!(f, "run `{run}`: how far it was sealed is not what the seals say")
-            }
-            Finding::SealUnexpected { tenant, number } => {
-                write!(f, "seal `{number}` {} is another than the one that was expected", Of(tenant))
-            }
-            Finding::TombstoneFalse { tenant, run } => {
-                write!(f, "the tombstone of run `{run}` {} is false: that run was never pruned", Of(tenant))
-            }
-            Finding::TombstoneMismatch { tenant, run, seal } => {
-                write!(f, "run `{run}` was pruned as another than seal `{seal}` {} says", Of(tenant))
-            }
-        }
+fn missing(tenant: Option<&str>, first: u64, last: u64) -> String {
+    if first == last {
+        return format!("seal `{first}` {} is missing", of(tenant));
     }
+    format!("seals `{first}` to `{last}` {} are missing", of(tenant))
 }

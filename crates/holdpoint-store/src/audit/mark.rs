@@ -1,9 +1,10 @@
 //! A seal in one line, to be kept where nobody who can change the store can change it.
 
-use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+
+use thiserror::Error;
 
 use super::Link;
 
@@ -30,18 +31,9 @@ impl fmt::Display for SealMark {
 }
 
 /// A text is not that of a seal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("hint: write `TENANT=NUMBER:HASH` as `audit verify` prints it, or `NUMBER:HASH` for runs without a tenant")]
 pub struct NotASealMark;
-
-impl fmt::Display for NotASealMark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "hint: write `TENANT=NUMBER:HASH` as `audit verify` prints it, or `NUMBER:HASH` for runs without a tenant",
-        )
-    }
-}
-
-impl Error for NotASealMark {}
 
 impl FromStr for SealMark {
     type Err = NotASealMark;

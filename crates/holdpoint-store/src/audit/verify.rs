@@ -13,21 +13,6 @@ pub const FINDINGS_MAX: usize = 1_000;
 /// How many seals are read at a time: each may name a thousand runs.
 const SEALS_AT_ONCE: usize = 16;
 
-/// How far a verification is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VerifyProgress {
-    /// Runs checked so far.
-    pub runs: u64,
-    /// Audit rows checked so far.
-    pub rows: u64,
-    /// Seals checked so far.
-    pub seals: u64,
-    /// Tombstones read so far.
-    pub tombstones: u64,
-    /// What was found so far.
-    pub findings: u64,
-}
-
 /// What to verify.
 #[derive(Clone, Debug, Default)]
 pub struct VerifyRequest {
@@ -60,30 +45,24 @@ pub struct Verified {
 impl Verified {
     /// Whether everything is as it was written.
     pub fn is_whole(&self) -> bool {
-        self.findings.is_empty() && self.unnamed == 0
+        self.found() == 0
+    }
+
+    /// How many findings there are, named or not.
+    pub fn found(&self) -> u64 {
+        self.findings.len() as u64 + self.unnamed
     }
 }
 
-/// Checks every audit row of every run, every seal and what every seal names, a part at a time. Runs may go on meanwhile,
-/// be sealed and be pruned.
+/// Checks audit rows, seals, and what seals name, a part at a time. Runs may go on meanwhile, be sealed and be pruned.
+/// `progress` gets what was seen so far.
 ///
 /// # Errors
 /// When the store cannot be read. What is not as it was written is no error but a finding.
 pub async fn verify(
     store: &Store,
-    progress: &mut (dyn FnMut(VerifyProgress) + Send + Sync),
-) -> Result<Verified, StoreError> {
-    verify_with(store, &VerifyRequest::default(), progress).await
-}
-
-/// Checks a part of the audit log, and whether the seals that somebody kept elsewhere are there.
-///
-/// # Errors
-/// As [`verify`].
-pub async fn verify_with(
-    store: &Store,
     request: &VerifyRequest,
-    progress: &mut (dyn FnMut(VerifyProgress) + Send + Sync),
+    progress: &mut (dyn FnMut(&Verified) + Send + Sync),
 ) -> Result<Verified, StoreError> {
     let mut checking = Checking { store, request, progress, seen: Verified::default(), found: HashSet::new() };
     let mut claims = checking.rows().await?;
@@ -130,7 +109,7 @@ struct Confirmed {
 pub(super) struct Checking<'a> {
     pub(super) store: &'a Store,
     request: &'a VerifyRequest,
-    progress: &'a mut (dyn FnMut(VerifyProgress) + Send + Sync),
+    progress: &'a mut (dyn FnMut(&Verified) + Send + Sync),
     pub(super) seen: Verified,
     found: HashSet<Finding>,
 }
@@ -286,9 +265,7 @@ impl Checking<'_> {
     }
 
     pub(super) fn tell(&mut self) {
-        let Verified { runs, rows, seals, tombstones, ref findings, unnamed, .. } = self.seen;
-        let findings = findings.len() as u64 + unnamed;
-        (self.progress)(VerifyProgress { runs, rows, seals, tombstones, findings });
+        (self.progress)(&self.seen);
     }
 }
 

@@ -4,7 +4,7 @@ use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
 use super::desk::closes;
 use super::{Checked, Fixture, START, at, expect, must, step_at};
-use crate::audit::verify;
+use crate::audit::{VerifyRequest, verify};
 use crate::{
     AuditScope, CommitError, Fence, HeadUpdate, Link, PruneRequest, Scope, SealedRun, Store, StoreError, TaskGuard,
     Transition, first_link, next_link,
@@ -39,7 +39,10 @@ pub(super) fn head_of(run: &str, tenant: Option<&str>, rows: &[&str]) -> SealedR
 /// Nothing is wrong, and so many runs, rows and seals were seen.
 pub(super) async fn expect_whole(store: &Store, runs: u64, rows: u64, seals: u64) -> Checked {
     let mut told = 0;
-    let seen = must("verifying", verify(store, &mut |progress| told = told.max(progress.rows)).await)?;
+    let seen = must(
+        "verifying",
+        verify(store, &VerifyRequest::default(), &mut |progress| told = told.max(progress.rows)).await,
+    )?;
     expect(seen.is_whole(), || format!("verifying found {:?}", seen.findings))?;
     let (counted, wanted) = ((seen.runs, seen.rows, seen.seals), (runs, rows, seals));
     expect(counted == wanted, || format!("runs, rows and seals are {counted:?}, not {wanted:?}"))?;
@@ -68,8 +71,8 @@ pub async fn audit_rows_are_chained(Fixture { store, .. }: Fixture) -> Checked {
             link = next_link(link, row.revision, row.at, &row.body);
             expect(row.link == link, || format!("the row {row:?} of `{run}` does not follow: {link}"))?;
         }
-        let heads = must("audit heads", store.audit.heads(*tenant, None, 10).await)?;
-        let head = heads.iter().find(|head| head.run == *run);
+        let page = must("audit", store.audit.rows_after(&AuditScope::Run(run.clone()), None, 10).await)?;
+        let head = page.items.first().map(|run| &run.head);
         let right = head.is_some_and(|head| head.link == link && head.revision == Revision(5));
         expect(right, || format!("the chain of `{run}` ends at {head:?}, not at {link}"))?;
     }
@@ -107,33 +110,6 @@ pub async fn chains_are_right_under_load(Fixture { store, .. }: Fixture) -> Chec
         must("a writer", writer.await)??;
     }
     expect_whole(&store, RUNS, RUNS * ROWS, 0).await
-}
-
-/// The heads of the chains of a tenant's runs come in the order of their names, a page at a time; runs without an audit row
-/// have none.
-pub async fn audit_heads_are_those_of_one_tenant(Fixture { store, .. }: Fixture) -> Checked {
-    for (run, tenant) in [("d", Some("acme")), ("b", None), ("a", Some("acme")), ("c", Some("acme")), ("e", None)] {
-        write(&store, run, tenant, &[run, "more"]).await?;
-    }
-    must("commit", store.runs.commit(&RunId::new("silent"), at(0), audited(Some("acme"), None, START)).await)?;
-    let acme = |run| head_of(run, Some("acme"), &[run, "more"]);
-    let none = |run| head_of(run, None, &[run, "more"]);
-    let cases = [
-        (Some("acme"), None, 10, vec![acme("a"), acme("c"), acme("d")]),
-        (Some("acme"), None, 2, vec![acme("a"), acme("c")]),
-        (Some("acme"), Some("a"), 1, vec![acme("c")]),
-        (Some("acme"), Some("bb"), 10, vec![acme("c"), acme("d")]),
-        (Some("acme"), Some("d"), 10, vec![]),
-        (None, None, 10, vec![none("b"), none("e")]),
-        (Some(""), None, 10, vec![]),
-        (Some("nobody"), None, 10, vec![]),
-    ];
-    for (tenant, after, limit, wanted) in cases {
-        let heads = store.audit.heads(tenant, after.map(RunId::new).as_ref(), limit).await;
-        let heads = must("audit heads", heads)?;
-        expect(heads == wanted, || format!("{tenant:?} after {after:?} has {heads:?}, not {wanted:?}"))?;
-    }
-    Ok(())
 }
 
 /// The audit logs of all runs come in pages, each row once and in the order of its run, with where the run ends.

@@ -25,15 +25,6 @@ pub trait AuditLog: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Page<AuditedRun>, StoreError>;
 
-    /// The heads of the audit chains of a tenant's runs (`None`: of runs without a tenant), in the order of their names,
-    /// from after `after`: at most `limit` and at most [`crate::DUE_LIMIT_MAX`]. Only runs that have an audit row.
-    async fn heads(
-        &self,
-        tenant: Option<&str>,
-        after: Option<&RunId>,
-        limit: usize,
-    ) -> Result<Vec<SealedRun>, StoreError>;
-
     /// Seals what moved of a tenant's runs since its last seal: at most [`crate::DUE_LIMIT_MAX`] runs, so that it is called until
     /// there is nothing more. Of those who seal at the same time each makes its own seal after the other's. Nothing when
     /// nothing moved.

@@ -36,22 +36,6 @@ impl AuditLogLayer for BrokenStore {
         Ok(rows)
     }
 
-    async fn heads(
-        &self,
-        tenant: Option<&str>,
-        after: Option<&RunId>,
-        limit: usize,
-    ) -> Result<Vec<SealedRun>, StoreError> {
-        if !self.has(Mistake::ShowsHeadsOfEveryTenant) {
-            return self.inner.audit.heads(tenant, after, limit).await;
-        }
-        let mut heads = Vec::new();
-        for tenant in self.inner.audit.tenants().await? {
-            heads.extend(self.inner.audit.heads(tenant.as_deref(), after, limit).await?);
-        }
-        Ok(heads)
-    }
-
     async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
         let mut sealed = self.inner.audit.seal(tenant).await?;
         if let Some(seal) = sealed.as_mut().filter(|_| self.has(Mistake::SealsWithoutTheSealBefore)) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{Counter, PATIENCE, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::audit::verify;
+use holdpoint::store::audit::{VerifyRequest, verify};
 use holdpoint::store::{AuditLogLayer, Layer, MemoryStore, Seal, Store, StoreError, StoreFault, Unsealed};
 use holdpoint::{Actor, Agent, Keeper, RunId, RunRequest, open_store};
 use tokio::task::JoinHandle;
@@ -63,7 +63,7 @@ async fn sealed(store: &Store, tenant: Option<&str>) -> Vec<RunId> {
 }
 
 async fn expect_whole(store: &Store) {
-    assert_eq!(verify(store, &mut |_| {}).await.unwrap().findings, []);
+    assert_eq!(verify(store, &VerifyRequest::default(), &mut |_| {}).await.unwrap().findings, []);
 }
 
 #[tokio::test]
