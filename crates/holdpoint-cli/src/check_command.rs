@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
+use holdpoint_config::{ConfigError, Problem};
 use holdpoint_endpoints::Surroundings;
-use holdpoint_policy::RulesFile;
 use holdpoint_testkit::{RunOptions, StoreChoice, Summary, run_each};
 use serde_json::json;
 
 use crate::assemble::{Kit, local_tools};
-use crate::config::{AgentTable, Choice, Config, ConfigError, FILE, SecretPlace};
+use crate::config::{AgentTable, Config, FILE, NotOpened};
 use crate::problem::{self, BAD_USAGE};
 
 /// Check a configuration without starting anything.
@@ -72,86 +72,51 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
 
 fn examine(args: &CheckArgs, findings: &mut Findings) -> Result<(), ConfigError> {
     let config = Config::load(&args.config)?;
-    for token in &config.tokens {
-        if let Err(missing) = token.secret.value.open() {
-            findings.warnings.push(format!("the token `{}` has no secret yet: {missing}", token.name.value));
+    for (index, token) in config.tokens.iter().enumerate() {
+        let source = token.secret(config.document.folder()).map_err(|problem| config.token_error(index, problem))?;
+        if let Err(missing) = source.read() {
+            findings.warnings.push(format!("the token `{}` has no secret yet: {missing}", token.name));
         }
     }
     for agent in &config.agents {
-        examine_agent(&config, agent, findings)?;
+        examine_agent(agent, findings)?;
         findings.agents += 1;
     }
     Ok(())
 }
 
-fn examine_agent(config: &Config, agent: &AgentTable, findings: &mut Findings) -> Result<(), ConfigError> {
+fn examine_agent(agent: &AgentTable, findings: &mut Findings) -> Result<(), ConfigError> {
     let unset: Arc<Mutex<BTreeSet<String>>> = Arc::default();
     let noted = Arc::clone(&unset);
-    let surroundings = Surroundings::default().with_folder(&config.source.folder).with_environment(move |name| {
+    let surroundings = Surroundings::default().with_folder(agent.folder()).with_environment(move |name| {
         std::env::var(name).ok().or_else(|| {
             noted.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
             // Any text will do: nothing is sent.
             Some("unset".to_owned())
         })
     });
-    let tools = local_tools(&config.source, agent, &surroundings)?;
+    let tools = local_tools(agent, &surroundings)?;
     findings.tools += tools.len();
-    let kit = Kit::new(&config.source, agent, tools)?;
-    check_policy(config, agent, (&kit, findings))?;
-    let name = &agent.name.value;
+    findings.check_policy(agent, &Kit::new(agent, tools)?)?;
+    let name = &agent.name;
     for variable in unset.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         findings.warnings.push(format!("a tool of `{name}` wants the variable `{variable}`, which is not set"));
     }
-    for server in &agent.mcp {
-        let missing = server.missing_secrets().into_iter();
-        let warn = |why| format!("the MCP server `{}` of `{name}` has no secret yet: {why}", server.name.value);
+    for (server, config) in &agent.keys.mcp.0 {
+        let config = config.clone().in_folder(agent.folder());
+        let missing = config.secrets().filter_map(|secret| secret.read().err());
+        let warn = |why| format!("the MCP server `{server}` of `{name}` has no secret yet: {why}");
         findings.warnings.extend(missing.map(warn));
     }
-    check_model(config, agent, findings)
-}
-
-fn check_policy(
-    config: &Config,
-    agent: &AgentTable,
-    (kit, findings): (&Kit, &mut Findings),
-) -> Result<(), ConfigError> {
-    let name = &agent.name.value;
-    let Some(rules) = &kit.rules else {
-        findings.warnings.push(format!("the agent `{name}` has no `policy`: everything is denied"));
-        return Ok(());
-    };
-    findings.policies += 1;
-    let covered = |rules: &RulesFile| rules.written().warnings();
-    findings.warnings.extend(covered(rules).iter().map(ToString::to_string));
-    if agent.mcp.is_empty() {
-        return kit.check_policy(&config.source, agent);
-    }
-    findings.warnings.push(format!(
-        "the tools of the MCP servers of `{name}` are not known here: that its policy names tools which are there is not checked"
-    ));
-    Ok(())
-}
-
-fn check_model(config: &Config, agent: &AgentTable, findings: &mut Findings) -> Result<(), ConfigError> {
-    let opened = agent.model.open(&config.source).map(drop);
-    match (&agent.model.choice.value, opened) {
-        (_, Ok(())) => Ok(()),
-        (Choice::Scripted(_), Err(error)) => Err(error),
-        (Choice::Provider { key, .. }, Err(error)) => {
-            // A key that is not here may be where it will run; anything else is wrong everywhere.
-            let absent = match key {
-                Some(key) => SecretPlace::open(key).is_err(),
-                None => error.message.contains("needs an API key"),
-            };
-            if !absent {
-                return Err(error);
-            }
-            let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-            findings
-                .warnings
-                .push(format!("the model of `{}` has no key yet: {}{hint}", agent.name.value, error.message));
+    match agent.model.open(agent.folder()) {
+        Ok(_) => Ok(()),
+        // A key that is not here may be where the agent will run; anything else is wrong everywhere.
+        Err(NotOpened::NoKey(problem)) => {
+            let hint = problem.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            findings.warnings.push(format!("the agent `{name}` has no key yet: {}{hint}", problem.sentence()));
             Ok(())
         }
+        Err(error) => Err(agent.error(error)),
     }
 }
 
@@ -173,6 +138,23 @@ fn scenarios(args: &CheckArgs, findings: &mut Findings) {
 }
 
 impl Findings {
+    fn check_policy(&mut self, agent: &AgentTable, kit: &Kit<'_>) -> Result<(), ConfigError> {
+        let name = &agent.name;
+        let Some(rules) = &kit.rules else {
+            self.warnings.push(format!("the agent `{name}` has no `policy`: everything is denied"));
+            return Ok(());
+        };
+        self.policies += 1;
+        self.warnings.extend(rules.written().warnings().iter().map(ToString::to_string));
+        if agent.keys.mcp.0.is_empty() {
+            return kit.check_policy();
+        }
+        self.warnings.push(format!(
+            "the tools of the MCP servers of `{name}` are not known here: that its policy names tools which are there is not checked"
+        ));
+        Ok(())
+    }
+
     fn exit_code(&self, strict: bool) -> ExitCode {
         let scenarios = self.scenarios.as_ref().map_or(0, |summary| summary.exit_code());
         match (&self.error, scenarios) {
@@ -210,12 +192,12 @@ impl Findings {
     fn to_json(&self, file: &Path) -> serde_json::Value {
         let error = self.error.as_ref().map(|error| {
             json!({
-                "code": holdpoint::Code::InvalidConfig.as_str(),
-                "file": error.file,
-                "line": error.place.map(|place| place.line),
-                "column": error.place.map(|place| place.column),
-                "message": error.message,
-                "hint": error.hint,
+                "code": error.code().as_str(),
+                "file": error.file(),
+                "line": error.place().map(|place| place.line),
+                "column": error.place().map(|place| place.column),
+                "message": error.problem().map(Problem::sentence),
+                "hint": error.problem().and_then(Problem::hint),
             })
         });
         let scenarios = self.scenarios.as_ref().map(

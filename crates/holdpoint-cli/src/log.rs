@@ -32,7 +32,7 @@ pub(crate) fn to_stderr(form: LogForm) {
 
 /// Begins to log to standard error, and to send traces where the configuration says so.
 pub(crate) fn with_traces(form: LogForm, table: &ServerTable) -> Result<Option<Otlp>, ExitCode> {
-    let started = table.otlp_endpoint.as_ref().map(|endpoint| Otlp::start(&endpoint.value)).transpose();
+    let started = table.otlp_endpoint.as_ref().map(|endpoint| Otlp::start(endpoint)).transpose();
     let otlp = started.map_err(|error| {
         problem::failure(&error.to_string(), None);
         ExitCode::from(BAD_USAGE)

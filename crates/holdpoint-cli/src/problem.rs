@@ -3,10 +3,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use holdpoint::Code;
+use holdpoint_config::ConfigError;
 use holdpoint_store::StoreError;
-
-use crate::config::ConfigError;
 
 /// Bad usage, or a configuration with which nothing can begin.
 pub(crate) const BAD_USAGE: u8 = 2;
@@ -50,8 +48,7 @@ pub(crate) fn config(error: &ConfigError) -> ExitCode {
 
 /// A code to search for, a sentence with its place, and what to do next.
 pub(crate) fn told_config(error: &ConfigError) -> String {
-    let hint = error.hint.as_ref().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-    format!("error[{}]: {error}\n{hint}", Code::InvalidConfig.as_str())
+    format!("error[{}]: {error}\n", error.code().as_str())
 }
 
 /// Says that something is not there, or cannot be done as it is.

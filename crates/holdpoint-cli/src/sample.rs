@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint::Agent;
+use holdpoint_config::ConfigError;
 use holdpoint_model::ScriptedReply;
 use holdpoint_policy::{Rules, RulesFile};
 use holdpoint_tools::{Tool, ToolCall, ToolDefinition, tool};
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::assemble::{Ready, Shared};
-use crate::config::{ConfigError, Script};
+use crate::config::Script;
 
 /// The policy of the sample: reading is free, money needs a person.
 const POLICY: &str = r#"
@@ -53,12 +54,7 @@ struct Refund {
 
 /// The sample agent, with its runs in this store.
 pub(crate) fn ready(shared: &Shared) -> Result<Ready, ConfigError> {
-    build(shared).map_err(|error| ConfigError {
-        file: "the sample agent".to_owned(),
-        place: None,
-        message: format!("{error:#}"),
-        hint: None,
-    })
+    build(shared).map_err(|error| ConfigError::of_file("the sample agent", format_args!("cannot be built: {error:#}")))
 }
 
 fn build(shared: &Shared) -> anyhow::Result<Ready> {

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::Args;
 use holdpoint::{ReceiptKeys, claim_key, open_store, replace_key};
+use holdpoint_config::{ConfigError, Problem};
 use holdpoint_server::{Limits, Metrics, ServedAgent, Server, ServerBuilder, Token};
-use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::assemble::{Ready, Shared};
-use crate::config::{Config, ConfigError, ServerTable};
+use crate::config::{Config, ServerTable};
 use crate::key_file::{self, ServerKey};
 use crate::log::{self, LogForm};
 use crate::problem::BAD_USAGE;
@@ -78,14 +78,17 @@ async fn serve(args: &ServeArgs) -> Result<(), ExitCode> {
     let shared = Shared { store: metrics.measure(store), receipt_key: Some(key.receipt.clone()) };
     let agents = setup.agents(&shared, None).await.map_err(|error| problem::config(&error))?;
     let builder = Server::builder(shared.store.clone()).metrics(metrics);
-    let server = server(builder, &setup, (&table, &key), &agents)?;
+    let server = server(builder, &setup, &key, &agents)?;
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| cannot_begin(format!("`{listen}` cannot be listened on: {}", error.kind())))?;
     let address = listener.local_addr().map_err(|error| cannot_begin(error.kind()))?;
     let shutdown = CancellationToken::new();
     let until_told = signals::ends(shutdown.clone()).map_err(|error| cannot_begin(error.kind()))?;
-    greet(&setup, (address, &url), (&key, &table));
+    if key.made {
+        eprintln!("made the key that signs receipts: {}", table.signing_key_file.display());
+    }
+    greet(&setup, address, &url);
     let served = server.serve(listener, shutdown).await;
     until_told.abort();
     log::end(otlp).await;
@@ -114,14 +117,10 @@ fn cannot_begin(error: impl std::fmt::Display) -> ExitCode {
     ExitCode::from(BAD_USAGE)
 }
 
-fn server(
-    builder: ServerBuilder,
-    setup: &Setup,
-    (table, key): (&ServerTable, &ServerKey),
-    agents: &[Ready],
-) -> Result<Server, ExitCode> {
+fn server(builder: ServerBuilder, setup: &Setup, key: &ServerKey, agents: &[Ready]) -> Result<Server, ExitCode> {
+    let table = setup.server();
     let mut builder =
-        builder.signing_key(&key.seed).receipt_keys(ReceiptKeys::from(key.receipt.public())).limits(limits(table));
+        builder.signing_key(&key.seed).receipt_keys(ReceiptKeys::from(key.receipt.public())).limits(limits(&table));
     for ready in agents {
         let mut served = ServedAgent::new(ready.agent.clone());
         if let Some(description) = &ready.description {
@@ -140,47 +139,45 @@ fn server(
     if table.secure_cookies {
         builder = builder.secure_cookies();
     }
-    if table.worker_concurrency.is_none() {
+    if !table.worker {
         builder = builder.without_worker();
     }
     builder.build().map_err(cannot_begin)
 }
 
 fn limits(table: &ServerTable) -> Limits {
-    let usual = Limits::default();
     Limits {
-        body_bytes_max: table.body_bytes_max.unwrap_or(usual.body_bytes_max),
-        requests_per_second: table.requests_per_second.unwrap_or(usual.requests_per_second),
-        requests_burst: table.requests_burst.unwrap_or(usual.requests_burst),
-        streams_max: table.streams_max.unwrap_or(usual.streams_max),
-        streams_per_token_max: table.streams_per_token_max.unwrap_or(usual.streams_per_token_max),
-        runs_max: table.runs_max,
-        worker_concurrency: table.worker_concurrency.unwrap_or(usual.worker_concurrency),
+        body_bytes_max: table.max_body_bytes,
+        requests_per_second: table.requests_per_second,
+        requests_burst: table.requests_burst,
+        streams_max: table.max_streams,
+        streams_per_token_max: table.max_streams_per_token,
+        runs_max: table.max_runs,
+        worker_concurrency: table.worker_concurrency,
         shutdown: Duration::from_millis(table.shutdown_ms),
     }
 }
 
 fn tokens(config: &Config) -> Result<Vec<Token>, ConfigError> {
-    let token = |table: &crate::config::TokenTable| {
-        let secret = table.secret.value.open().map_err(|missing| {
-            let message = format!("the secret of the token `{}` is not there: {missing}", table.name.value);
-            config.source.wrong(&table.secret.span, message)
-        })?;
-        let secret = SecretString::from(secret.expose());
-        let token = Token::new(table.name.value.as_str(), table.tenant.as_str(), &secret);
-        Ok(token.roles(table.roles.iter().copied()).approves_as(table.approves_as.iter().map(String::as_str)))
-    };
-    config.tokens.iter().map(token).collect()
+    let mut tokens = Vec::new();
+    for (index, table) in config.tokens.iter().enumerate() {
+        let secret = table.secret(config.document.folder()).and_then(|source| {
+            let missing = |error| Problem::new(format_args!("has no secret for the token `{}`: {error}", table.name));
+            source.read().map_err(missing)
+        });
+        let secret = secret.map_err(|problem| config.token_error(index, problem))?;
+        let token = Token::new(table.name.as_str(), table.tenant.as_str(), &secret);
+        let approves_as = table.approves_as.iter().map(String::as_str);
+        tokens.push(token.roles(table.roles.iter().copied()).approves_as(approves_as));
+    }
+    Ok(tokens)
 }
 
 /// The address, and what to do with it. Standard output has the address alone, for scripts.
-fn greet(setup: &Setup, (address, store): (SocketAddr, &str), (key, table): (&ServerKey, &ServerTable)) {
+fn greet(setup: &Setup, address: SocketAddr, store: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stdout(), "http://{address}");
     let _ = std::io::stdout().flush();
-    if key.made {
-        eprintln!("made the key that signs receipts: {}", table.signing_key_file.display());
-    }
     eprintln!("listening on http://{address}, runs in {}; Ctrl-C ends it", without_password(store));
     eprintln!("  open       http://{address}/");
     eprintln!("  API        http://{address}/docs");

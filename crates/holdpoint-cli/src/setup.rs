@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use holdpoint::{ReceiptKey, claim_key};
+use holdpoint_config::ConfigError;
 use holdpoint_store::Store;
 
 use crate::assemble::{self, Ready, Shared};
-use crate::config::{Config, ConfigError, FILE, ServerTable};
+use crate::config::{Config, FILE, ServerTable};
 use crate::{key_file, problem, sample};
 
 /// Where the configuration is.
@@ -30,13 +31,12 @@ pub(crate) enum Setup {
 impl Setup {
     /// Reads the configuration that was named, or the one that is there.
     pub(crate) fn find(args: &ConfigArgs) -> Result<Self, ConfigError> {
-        match &args.config {
-            Some(path) => Config::load(path).map(|config| Self::File(Box::new(config))),
-            None if Path::new(FILE).exists() => {
-                Config::load(Path::new(FILE)).map(|config| Self::File(Box::new(config)))
-            }
-            None => Ok(Self::Sample),
-        }
+        let path = match &args.config {
+            Some(path) => path.as_path(),
+            None if Path::new(FILE).exists() => Path::new(FILE),
+            None => return Ok(Self::Sample),
+        };
+        Config::load(path).map(|config| Self::File(Box::new(config)))
     }
 
     /// `[server]`, or what it is without one.
@@ -75,7 +75,7 @@ impl Setup {
     pub(crate) fn names(&self) -> Vec<&str> {
         match self {
             Setup::Sample => vec![sample::NAME],
-            Setup::File(config) => config.agents.iter().map(|agent| agent.name.value.as_str()).collect(),
+            Setup::File(config) => config.agents.iter().map(|agent| agent.name.as_str()).collect(),
         }
     }
 

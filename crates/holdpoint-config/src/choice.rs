@@ -3,7 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use holdpoint_core::Named;
+use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 /// The names by which a [`Reader`](crate::read::Reader) knows these types.
 pub(crate) const TABLE_OR_TOKEN: &str = "$holdpoint::TableOr";
@@ -11,7 +13,8 @@ pub(crate) const VARIANTS_TOKEN: &str = "$holdpoint::Variants";
 
 /// A value that is read as one type if it is a table, and as another if it is not. Unlike an untagged enum it keeps the
 /// places of values. Only a [`Document`](crate::Document) can be read into it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum TableOr<T, O> {
     /// A table.
     Table(T),
@@ -72,4 +75,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Variants<T> {
         }
         deserializer.deserialize_tuple_struct(VARIANTS_TOKEN, 0, Entries(PhantomData))
     }
+}
+
+/// Reads a value of the core by its stable name; for `deserialize_with`.
+pub fn named<'de, D: Deserializer<'de>, T: Named>(deserializer: D) -> Result<T, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    T::named(&name).ok_or_else(|| D::Error::unknown_variant(&name, T::NAMES))
 }

@@ -92,9 +92,9 @@ impl Document {
         &self.file
     }
 
-    /// The folder that relative paths in it start from.
+    /// The folder that relative paths in it start from. Empty for the folder of this process.
     pub fn folder(&self) -> &Path {
-        if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder }
+        &self.folder
     }
 
     /// A path of the document, seen from this process.

@@ -45,7 +45,6 @@ mod problem;
 mod raw_json;
 mod read;
 mod secret;
-mod shapes;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "toml")]
@@ -53,7 +52,7 @@ mod toml_tree;
 #[cfg(feature = "yaml")]
 mod yaml_tree;
 
-pub use choice::{TableOr, Variants};
+pub use choice::{TableOr, Variants, named};
 pub use document::{Document, from_json};
 pub use duration::{Millis, NotADuration};
 pub use error::{ConfigError, Located, Place};
@@ -65,6 +64,5 @@ pub use problem::{Problem, within};
 pub use raw_json::RawJson;
 pub use secrecy::{ExposeSecret, SecretString};
 pub use secret::{SecretError, SecretSource, VariableName};
-pub use shapes::{TextOr, named};
 #[cfg(feature = "yaml")]
 pub use yaml_tree::YamlLimits;

@@ -170,6 +170,7 @@ fn wanted(expected: &dyn Expected) -> String {
         "path string" => "a path".to_owned(),
         "a map" | "newtype variant" | "struct variant" => "a table".to_owned(),
         other if other.starts_with("struct ") => "a table".to_owned(),
+        other if other.starts_with("enum ") => "a string".to_owned(),
         other => other.to_owned(),
     }
 }

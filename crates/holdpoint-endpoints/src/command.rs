@@ -7,6 +7,4 @@ mod program;
 mod spec;
 mod tool;
 
-pub use argv::ARGUMENT_BYTES_MAX;
-pub use output::STDERR_BYTES_MAX;
-pub use spec::{CommandToolSpec, OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, OutputForm, StdinForm};
+pub use spec::{CommandToolSpec, OutputForm, StdinForm};

@@ -14,8 +14,8 @@ mod texts;
 mod tool;
 
 pub use address::{AddressKind, kind_of};
-pub use headers::{HeaderSpec, SecretSpec};
+pub use headers::{HeaderSpec, SecretHeader};
 pub use network::{Lookup, LookupFuture, Network, SystemLookup};
 pub use request::{BodyForm, Method};
-pub use response::{ERROR_CHARS_MAX, RESPONSE_BYTES_DEFAULT, RESPONSE_BYTES_MAX, ResponseForm, ResponseSpec};
-pub use spec::{HttpToolSpec, REDIRECTS_DEFAULT, REDIRECTS_MAX};
+pub use response::{ResponseForm, ResponseSpec};
+pub use spec::HttpToolSpec;

@@ -6,15 +6,14 @@ use std::str::FromStr;
 use holdpoint_codec::canonical_value;
 use holdpoint_core::Digest;
 use rmcp::model::Tool;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 use sha2::{Digest as _, Sha256};
 
 const PREFIX: &str = "sha256:";
 
 /// Covers a tool's name, title, description, schemas and annotations: all that a model or a person gets to see of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr)]
 pub struct ToolDigest(Digest);
 
 impl ToolDigest {
@@ -42,20 +41,6 @@ impl FromStr for ToolDigest {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.strip_prefix(PREFIX).and_then(Digest::parse);
-        digits.map(Self).ok_or("a digest is `sha256:` and 64 lower-case hexadecimal digits")
-    }
-}
-
-impl TryFrom<String> for ToolDigest {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<ToolDigest> for String {
-    fn from(digest: ToolDigest) -> Self {
-        digest.to_string()
+        digits.map(Self).ok_or("is not `sha256:` and 64 lower-case hexadecimal digits")
     }
 }

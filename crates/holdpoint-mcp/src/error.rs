@@ -1,7 +1,6 @@
 //! What can go wrong with a server, in words that hold nothing of what it said.
 
-use std::fmt;
-
+use holdpoint_config::Problem;
 use thiserror::Error;
 
 use crate::{ServerName, ToolDigest};
@@ -9,14 +8,9 @@ use crate::{ServerName, ToolDigest};
 /// Why a server or one of its tools cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum McpError {
-    /// The configuration cannot be.
-    #[error("the MCP server `{server}` cannot be configured like this: {problem}")]
-    Config {
-        /// The server's name as it was given.
-        server: String,
-        /// What is wrong.
-        problem: String,
-    },
+    /// A server's configuration cannot be used. The path begins with its name.
+    #[error("an MCP server cannot be configured like this: {0}")]
+    Config(Problem),
     /// The server cannot be reached.
     #[error("the MCP server `{server}` cannot be used: {problem}")]
     Connect {
@@ -55,37 +49,30 @@ pub enum McpError {
 }
 
 /// Why a server cannot be reached or used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ConnectProblem {
     /// Its program could not be started.
+    #[error("its program could not be started")]
     NotStarted,
     /// It ended, or closed the connection.
+    #[error("it ended or closed the connection")]
     Closed,
     /// It did not answer in time.
+    #[error("it did not answer in time")]
     TimedOut,
     /// It answered something that is not the protocol.
+    #[error("it answered something that is not the protocol")]
     Protocol,
     /// It refused to talk to us.
+    #[error("it refused the connection")]
     Refused,
     /// It sent a message above the limit.
+    #[error("it sent a message above the limit")]
     MessageTooLarge,
     /// It has more tools than the limit.
+    #[error("it lists more tools than the limit")]
     TooManyTools,
     /// A secret could not be read.
+    #[error("a secret for it could not be read")]
     Secret,
-}
-
-impl fmt::Display for ConnectProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ConnectProblem::NotStarted => "its program could not be started",
-            ConnectProblem::Closed => "it ended or closed the connection",
-            ConnectProblem::TimedOut => "it did not answer in time",
-            ConnectProblem::Protocol => "it answered something that is not the protocol",
-            ConnectProblem::Refused => "it refused the connection",
-            ConnectProblem::MessageTooLarge => "it sent a message above the limit",
-            ConnectProblem::TooManyTools => "it lists more tools than the limit",
-            ConnectProblem::Secret => "a secret for it could not be read",
-        })
-    }
 }

@@ -54,7 +54,8 @@ impl Exchange {
     pub(crate) async fn begin(
         host: &Host,
         session: Arc<Session>,
-        (board, call): (&Arc<Board>, &ToolCall),
+        board: &Arc<Board>,
+        call: &ToolCall,
         params: CallToolRequestParams,
     ) -> Result<Self, ServiceError> {
         let (ticket, asks) = board.enter(call);

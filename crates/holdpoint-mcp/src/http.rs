@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
+use holdpoint_config::ExposeSecret;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
 use rmcp::ServiceError;
@@ -30,7 +31,7 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 #[derive(Clone)]
 pub(crate) struct BoundedClient {
     client: Client,
-    message_bytes_max: usize,
+    max_message_bytes: usize,
     /// Of the connection that this is for.
     ending: Ending,
 }
@@ -51,7 +52,7 @@ pub(crate) fn prepare(
     for (name, source) in &config.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| ConnectProblem::Secret)?;
         let secret = source.read().map_err(|_| ConnectProblem::Secret)?;
-        let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| ConnectProblem::Secret)?;
+        let mut value = HeaderValue::from_str(secret.expose_secret()).map_err(|_| ConnectProblem::Secret)?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
@@ -59,11 +60,11 @@ pub(crate) fn prepare(
         .custom_headers(headers)
         // Whoever opens a session lists the tools again before anything is called: the library would not.
         .reinit_on_expired_session(false)
-        .max_sse_event_size(config.message_bytes_max);
+        .max_sse_event_size(config.max_message_bytes);
     if let Some(bearer) = &config.bearer {
-        settings = settings.auth_header(bearer.read().map_err(|_| ConnectProblem::Secret)?.expose());
+        settings = settings.auth_header(bearer.read().map_err(|_| ConnectProblem::Secret)?.expose_secret());
     }
-    let client = BoundedClient { client, message_bytes_max: config.message_bytes_max, ending: ending.clone() };
+    let client = BoundedClient { client, max_message_bytes: config.max_message_bytes, ending: ending.clone() };
     Ok((client, settings))
 }
 
@@ -145,7 +146,7 @@ impl StreamableHttpClient for BoundedClient {
         bearer: Option<String>,
         headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        let max = self.message_bytes_max;
+        let max = self.max_message_bytes;
         self.client.get_stream_with_max_sse_event_size(uri, session, last_event, bearer, headers, max).await
     }
 }
@@ -216,7 +217,7 @@ impl BoundedClient {
     async fn body(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
-            if body.len() + chunk.len() > self.message_bytes_max {
+            if body.len() + chunk.len() > self.max_message_bytes {
                 self.ending.message_too_large();
                 return Err(unexpected("the answer is above the limit"));
             }
@@ -226,7 +227,7 @@ impl BoundedClient {
     }
 
     fn stream(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-        let mut limit = EventLimit { bytes: 0, bytes_max: self.message_bytes_max, newlines: 0 };
+        let mut limit = EventLimit { bytes: 0, max_bytes: self.max_message_bytes, newlines: 0 };
         let bytes = response.bytes_stream().map_err(std::io::Error::other);
         let ending = self.ending.clone();
         let bytes = bytes.map(move |chunk| match chunk {
@@ -247,7 +248,7 @@ fn too_large() -> std::io::Error {
 /// Counts the bytes of one event of a stream: events end with an empty line.
 struct EventLimit {
     bytes: usize,
-    bytes_max: usize,
+    max_bytes: usize,
     newlines: u8,
 }
 
@@ -263,7 +264,7 @@ impl EventLimit {
             if self.newlines >= 2 {
                 (self.bytes, self.newlines) = (0, 0);
             }
-            if self.bytes > self.bytes_max {
+            if self.bytes > self.max_bytes {
                 return false;
             }
         }

@@ -61,12 +61,13 @@ impl Link {
     /// leaving, is asked in the older way.
     pub(crate) async fn open(
         host: &Host,
-        of: (&ServerName, &ServerConfig),
+        name: &ServerName,
+        config: &ServerConfig,
         handler: Handler,
     ) -> Result<Self, ConnectProblem> {
-        match (Self::open_as(of.1.protocol, host, of, handler.clone()).await, of.1.protocol) {
+        match (Self::open_as(config.protocol, host, name, config, handler.clone()).await, config.protocol) {
             (Err(ConnectProblem::Protocol | ConnectProblem::Closed | ConnectProblem::Refused), Protocol::Auto) => {
-                Self::open_as(Protocol::Initialize, host, of, handler).await
+                Self::open_as(Protocol::Initialize, host, name, config, handler).await
             }
             (opened, Protocol::Auto | Protocol::Initialize | Protocol::Discover) => opened,
         }
@@ -75,7 +76,8 @@ impl Link {
     async fn open_as(
         protocol: Protocol,
         host: &Host,
-        (name, config): (&ServerName, &ServerConfig),
+        name: &ServerName,
+        config: &ServerConfig,
         handler: Handler,
     ) -> Result<Self, ConnectProblem> {
         let ending = Ending::new();
@@ -88,7 +90,7 @@ impl Link {
                 timeout(limit, serve_client_with_lifecycle(handler, transport, lifecycle)).await
             }
             None => {
-                let transport = process::start(host, (name, config), &ending).await?;
+                let transport = process::start(host, name, config, &ending).await?;
                 timeout(limit, serve_client_with_lifecycle(handler, transport, lifecycle)).await
             }
         };
@@ -134,11 +136,11 @@ fn init_problem(error: &ClientInitializeError, ending: &Ending) -> ConnectProble
 
 /// Lists the tools of a server, up to the limit.
 pub(crate) async fn list_tools(session: &Session, config: &ServerConfig) -> Result<Vec<Tool>, ConnectProblem> {
-    let listed = timeout(config.connect_timeout(), list_pages(session, config.tools_max)).await;
+    let listed = timeout(config.connect_timeout(), list_pages(session, config.max_tools)).await;
     listed.unwrap_or(Err(ConnectProblem::TimedOut))
 }
 
-async fn list_pages(session: &Session, tools_max: usize) -> Result<Vec<Tool>, ConnectProblem> {
+async fn list_pages(session: &Session, max_tools: usize) -> Result<Vec<Tool>, ConnectProblem> {
     let mut tools = Vec::new();
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
@@ -147,7 +149,7 @@ async fn list_pages(session: &Session, tools_max: usize) -> Result<Vec<Tool>, Co
             page = session.peer.list_tools(Some(params)) => page.map_err(|error| list_problem(&error, session))?,
             () = session.ended() => return Err(session.problem()),
         };
-        if tools.len() + page.tools.len() > tools_max {
+        if tools.len() + page.tools.len() > max_tools {
             return Err(ConnectProblem::TooManyTools);
         }
         tools.extend(page.tools);

@@ -6,42 +6,40 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use holdpoint_config::{KeyPath, Problem};
 use sha2::{Digest as _, Sha256};
 
 /// The longest name that every provider accepts.
-pub const REGISTERED_NAME_BYTES_MAX: usize = 64;
+pub const MAX_REGISTERED_NAME_BYTES: usize = 64;
 /// The longest name of a server: half of a registered name stays for the tool.
-pub const SERVER_NAME_BYTES_MAX: usize = 32;
+pub const MAX_SERVER_NAME_BYTES: usize = 32;
 /// How many hexadecimal digits of a hash tell changed names apart.
 const HASH_DIGITS: usize = 12;
 const SEPARATOR: &str = "__";
 
 /// The name that a configuration gives to a server: letters, digits, `-` and single `_`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerName(Arc<str>);
 
 impl ServerName {
     /// Checks a name.
     ///
     /// # Errors
-    /// When tools could not be registered under it; the error says why.
-    pub fn new(name: &str) -> Result<Self, &'static str> {
-        if name.is_empty() {
-            return Err("it is empty");
-        }
-        if name.len() > SERVER_NAME_BYTES_MAX {
-            return Err("it is longer than 32 bytes");
-        }
-        if !name.bytes().all(is_plain) {
-            return Err("it may have letters, digits, `-` and `_` only");
-        }
-        // Otherwise nobody could tell where the server's name ends.
-        if name.contains(SEPARATOR) || name.ends_with('_') {
-            return Err("it may neither have `__` nor end in `_`");
-        }
-        Ok(Self(name.into()))
+    /// When tools could not be registered under it.
+    pub fn new(name: &str) -> Result<Self, Problem> {
+        let problem = if name.is_empty() {
+            "is empty".to_owned()
+        } else if name.len() > MAX_SERVER_NAME_BYTES {
+            format!("is longer than {MAX_SERVER_NAME_BYTES} bytes")
+        } else if !name.bytes().all(is_plain) {
+            "may have letters, digits, `-` and `_` only".to_owned()
+        } else if name.contains(SEPARATOR) || name.ends_with('_') {
+            // The end of the server's name in a registered name would be unclear.
+            "may neither have `__` nor end in `_`".to_owned()
+        } else {
+            return Ok(Self(name.into()));
+        };
+        Err(Problem::at_key(KeyPath::default(), format_args!("cannot name an MCP server: it {problem}")))
     }
 
     /// The name.
@@ -61,20 +59,6 @@ impl fmt::Display for ServerName {
     }
 }
 
-impl TryFrom<String> for ServerName {
-    type Error = &'static str;
-
-    fn try_from(name: String) -> Result<Self, Self::Error> {
-        Self::new(&name)
-    }
-}
-
-impl From<ServerName> for String {
-    fn from(name: ServerName) -> Self {
-        name.0.as_ref().to_owned()
-    }
-}
-
 /// The name under which a tool of a server is registered: `server__tool`. What models do not accept is replaced, and what
 /// is too long is cut; then a hash of the true name is at the end, so that the name is the same after every start and
 /// whatever other tools there are.
@@ -82,10 +66,10 @@ pub fn registered_name(server: &ServerName, tool: &str) -> String {
     let plain: String = tool.chars().map(|letter| if is_plain_char(letter) { letter } else { '_' }).collect();
     let whole = format!("{server}{SEPARATOR}{plain}");
     // A name that looks as if it had a hash gets one too: nobody can take the name of another tool by choosing it.
-    if plain == tool && !tool.is_empty() && whole.len() <= REGISTERED_NAME_BYTES_MAX && !looks_hashed(&plain) {
+    if plain == tool && !tool.is_empty() && whole.len() <= MAX_REGISTERED_NAME_BYTES && !looks_hashed(&plain) {
         return whole;
     }
-    let kept = &whole[..whole.len().min(REGISTERED_NAME_BYTES_MAX - HASH_DIGITS - 1)];
+    let kept = &whole[..whole.len().min(MAX_REGISTERED_NAME_BYTES - HASH_DIGITS - 1)];
     format!("{kept}_{}", hash(server, tool))
 }
 

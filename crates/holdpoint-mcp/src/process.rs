@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use holdpoint_config::ExposeSecret;
 use holdpoint_programs::{Input, Pipes, Program, Running};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -61,7 +62,8 @@ impl Ending {
 /// Starts the program of a server.
 pub(crate) async fn start(
     host: &Host,
-    (name, config): (&ServerName, &ServerConfig),
+    name: &ServerName,
+    config: &ServerConfig,
     ending: &Ending,
 ) -> Result<ProcessTransport, ConnectProblem> {
     let program = program(config)?;
@@ -74,9 +76,9 @@ pub(crate) async fn start(
         let (lines, bytes) = count(stderr).await;
         log.say(|| tracing::info!(target: "holdpoint", server = %name, lines, bytes, "an MCP server ended its error output"));
     });
-    let limited = Limited::new(stdout, config.message_bytes_max, Arc::clone(&ending.too_large));
+    let limited = Limited::new(stdout, config.max_message_bytes, Arc::clone(&ending.too_large));
     // Our own limit ends the connection before the library's would drop a message that somebody waits for.
-    let wire = AsyncRwTransport::new(limited, stdin).with_max_line_length(config.message_bytes_max.saturating_add(1));
+    let wire = AsyncRwTransport::new(limited, stdin).with_max_line_length(config.max_message_bytes.saturating_add(1));
     Ok(ProcessTransport { wire, group: Group::new(host, running), ended: ending.ended.clone() })
 }
 
@@ -86,7 +88,7 @@ fn program(config: &ServerConfig) -> Result<Program, ConnectProblem> {
     let mut environment: Vec<(OsString, OsString)> = passed.collect();
     for (name, source) in &config.env_from {
         let secret = source.read().map_err(|_| ConnectProblem::Secret)?;
-        environment.push((name.into(), secret.expose().into()));
+        environment.push((name.into(), secret.expose_secret().into()));
     }
     Ok(Program {
         arguments: arguments.iter().map(Into::into).collect(),
@@ -165,20 +167,20 @@ impl Drop for Group {
 struct Limited<R> {
     read: R,
     line_bytes: usize,
-    line_bytes_max: usize,
+    max_line_bytes: usize,
     exceeded: Arc<AtomicBool>,
 }
 
 impl<R> Limited<R> {
-    fn new(read: R, line_bytes_max: usize, exceeded: Arc<AtomicBool>) -> Self {
-        Self { read, line_bytes: 0, line_bytes_max, exceeded }
+    fn new(read: R, max_line_bytes: usize, exceeded: Arc<AtomicBool>) -> Self {
+        Self { read, line_bytes: 0, max_line_bytes, exceeded }
     }
 
     /// Whether the line that is read is still short enough after these bytes.
     fn fits(&mut self, bytes: &[u8]) -> bool {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line_bytes += piece.len();
-            if self.line_bytes > self.line_bytes_max {
+            if self.line_bytes > self.max_line_bytes {
                 return false;
             }
             if piece.ends_with(b"\n") {

@@ -56,7 +56,7 @@ impl Server {
     pub(crate) fn new(name: ServerName, config: ServerConfig, host: Host) -> Self {
         let config = Arc::new(config);
         Self {
-            permits: Arc::new(Semaphore::new(config.calls_at_once())),
+            permits: Arc::new(Semaphore::new(config.max_concurrency)),
             board: Arc::default(),
             parking: Parking::default(),
             catalog: Mutex::new(Catalog::new(name.clone(), Arc::clone(&config))),
@@ -113,7 +113,7 @@ impl Server {
     pub(crate) async fn run(self: Arc<Self>, first: oneshot::Sender<Result<(), ConnectProblem>>) {
         let stop = self.host.stop().clone();
         let chosen = self.config.offered().unwrap_or_else(|_| GlobSet::empty());
-        let mut losses = Losses::new(self.config.reconnects_max);
+        let mut losses = Losses::new(self.config.max_reconnects);
         let mut reached = stop.run_until_cancelled(self.reach(first, &mut losses, &chosen)).await;
         while let Some(mut link) = reached {
             let since = Instant::now();
@@ -132,7 +132,7 @@ impl Server {
             let problem = link.ending.problem();
             drop(link);
             losses.lost_after(since.elapsed());
-            reached = stop.run_until_cancelled(self.reconnect(&mut losses, (problem, &chosen))).await;
+            reached = stop.run_until_cancelled(self.reconnect(&mut losses, problem, &chosen)).await;
         }
         self.state.send_replace(State::Closed);
     }
@@ -156,7 +156,7 @@ impl Server {
         self.state.send_replace(State::Down(problem));
         let _ = first.send(Err(problem));
         losses.failed();
-        self.reconnect(losses, (problem, chosen)).await
+        self.reconnect(losses, problem, chosen).await
     }
 
     /// Gives up what waited too long for a person. Never ends.
@@ -170,7 +170,7 @@ impl Server {
     /// Opens a connection and lists the tools.
     async fn connect(&self, chosen: &GlobSet) -> Result<Link, ConnectProblem> {
         let handler = Handler { board: Arc::clone(&self.board), changed: Arc::clone(&self.changed) };
-        let link = Link::open(&self.host, (&self.name, &self.config), handler).await?;
+        let link = Link::open(&self.host, &self.name, &self.config, handler).await?;
         let session = Arc::new(Session::of(&link));
         self.list(&session, chosen).await?;
         self.state.send_replace(State::Up(session));
@@ -179,7 +179,7 @@ impl Server {
 
     /// Tries again and again, more and more seldom; after some losses only when somebody wants the server, and then at
     /// once.
-    async fn reconnect(&self, losses: &mut Losses, (mut problem, chosen): (ConnectProblem, &GlobSet)) -> Link {
+    async fn reconnect(&self, losses: &mut Losses, mut problem: ConnectProblem, chosen: &GlobSet) -> Link {
         loop {
             match losses.next() {
                 Next::After(delay) => sleep(delay).await,

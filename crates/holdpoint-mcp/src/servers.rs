@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use holdpoint_config::Problem;
 use holdpoint_tools::Tool;
 use tokio::sync::oneshot;
 
@@ -44,13 +45,13 @@ impl McpServers {
         let guard = HostGuard::start()?;
         let mut known = BTreeMap::new();
         for (name, config) in servers {
-            let name = name.as_ref();
-            let refuse = |problem: String| McpError::Config { server: name.escape_debug().to_string(), problem };
-            let checked = ServerName::new(name).map_err(|problem| refuse(problem.to_owned()))?;
-            config.check().map_err(refuse)?;
-            let server = Arc::new(Server::new(checked.clone(), config, guard.host().clone()));
-            if known.insert(checked, server).is_some() {
-                return Err(refuse("there are two of this name".to_owned()));
+            let given = name.as_ref();
+            let rejected = |problem: Problem| McpError::Config(problem.below(given));
+            let name = ServerName::new(given).map_err(rejected)?;
+            config.check().map_err(rejected)?;
+            let server = Arc::new(Server::new(name.clone(), config, guard.host().clone()));
+            if known.insert(name.clone(), server).is_some() {
+                return Err(McpError::Config(Problem::at(name.as_str(), "is the name of two servers")));
             }
         }
         let waits: Vec<_> = known

@@ -218,7 +218,7 @@ impl Running<'_> {
             return Err(NotBegun::Settled(self.tool.withdrawn()));
         }
         self.call.may_start().map_err(|_| NotBegun::Unwanted)?;
-        let begun = Exchange::begin(&server.host, session, (&server.board, self.call), params).await;
+        let begun = Exchange::begin(&server.host, session, &server.board, self.call, params).await;
         begun.map_err(|_| NotBegun::Settled(self.tool.unreached(ConnectProblem::Closed)))
     }
 

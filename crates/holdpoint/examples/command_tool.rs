@@ -8,7 +8,7 @@ use serde_json::json;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let spec: ToolSpec = serde_json::from_value(json!({
+    let spec = ToolSpec::from_json(json!({
         "kind": "command",
         "description": "Says it loudly",
         "command": ["printf", "--", "%s!\n", "{words}"],

@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let service = axum::Router::new().route("/orders/{order}/refund", post(refund));
     tokio::spawn(async move { axum::serve(listener, service).await });
 
-    let spec: ToolSpec = serde_json::from_value(json!({
+    let spec = ToolSpec::from_json(json!({
         "kind": "http",
         "description": "Pays money back",
         "url": format!("http://{address}/orders/{{order}}/refund"),

@@ -33,9 +33,9 @@ listen = "127.0.0.1:0"
 store = "{store}"
 requests_per_second = 1000000
 requests_burst = 1000000
-streams_max = 100000
-streams_per_token_max = 100000
-runs_max = 100000
+max_streams = 100000
+max_streams_per_token = 100000
+max_runs = 100000
 
 [agents.asks]
 model = "scripted:asks.yaml"

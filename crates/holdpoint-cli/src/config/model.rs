@@ -1,152 +1,144 @@
 //! Which model an agent asks, and what the provider is told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdpoint_config::{Problem, SecretSource, VariableName, within};
 use holdpoint_model::{
-    IntoModel as _, KeySource, Model, ModelChoice, ModelOptions, ReasoningEffort, RetryRule, Timeouts, ToolChoice,
+    KeySource, Model, ModelChoice, ModelChoiceError, ModelOptions, ReasoningEffort, RetryRule, Timeouts, ToolChoice,
 };
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::script::Script;
-use super::secret::SecretPlace;
-use super::source::{ConfigError, Located, Source, split_hint};
-use super::table::{Read, Table};
+use super::Script;
 
-pub(super) const KEYS: &[&str] = &[
-    "model",
-    "base_url",
-    "api_key_env",
-    "api_key_file",
-    "temperature",
-    "top_p",
-    "max_output_tokens",
-    "stop_sequences",
-    "seed",
-    "reasoning_effort",
-    "tool_choice",
-    "extra",
-    "model_attempts_max",
-    "model_timeout_ms",
-];
-
-/// What a scripted model is named with.
+/// The prefix of scripted models.
 const SCRIPTED: &str = "scripted:";
-const TEMPERATURE_MAX: f64 = 10.0;
-const OUTPUT_TOKENS_MAX: u64 = 10_000_000;
-const ATTEMPTS_MAX: u64 = 20;
-const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
+const MAX_TEMPERATURE: f64 = 10.0;
+const MAX_OUTPUT_TOKENS: u32 = 10_000_000;
+const MAX_ATTEMPTS: u32 = 20;
+const MAX_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The model of an agent.
-#[derive(Clone, Debug)]
-pub(crate) struct ModelTable {
-    pub(crate) choice: Located<Choice>,
-    pub(crate) options: ModelOptions,
-    pub(crate) tool_choice: ToolChoice,
+/// The keys of an agent that are about its model.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct ModelKeys {
+    model: String,
+    base_url: Option<String>,
+    api_key_env: Option<VariableName>,
+    api_key_file: Option<PathBuf>,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
+    max_output_tokens: Option<u32>,
+    #[serde(default)]
+    stop_sequences: Vec<String>,
+    seed: Option<i64>,
+    reasoning_effort: Option<String>,
+    tool_choice: Option<String>,
+    extra: Option<Map<String, Value>>,
+    max_model_attempts: Option<u32>,
+    model_timeout_ms: Option<u64>,
 }
 
-/// Where the model is.
-#[derive(Clone, Debug)]
-pub(crate) enum Choice {
-    /// A script in this file.
-    Scripted(PathBuf),
-    /// A provider.
-    Provider { choice: Box<ModelChoice>, key: Option<SecretPlace> },
+/// Why a model cannot be asked.
+pub(crate) enum NotOpened {
+    /// Its key is not here. It may be where the agent will run.
+    NoKey(Problem),
+    Unusable(Problem),
 }
 
-pub(super) fn read(table: &mut Table<'_>) -> Read<ModelTable> {
-    let source = table.source();
-    let model = table.required_text("model")?;
-    let base_url = table.text("base_url")?;
-    let key = SecretPlace::read(table, "api_key_env", "api_key_file")?;
-    let attempts = table.whole("model_attempts_max", 1..=ATTEMPTS_MAX)?;
-    let timeout = table.whole("model_timeout_ms", 1..=TIMEOUT_MS_MAX)?;
-    let choice = match model.value.strip_prefix(SCRIPTED) {
-        Some(file) => {
-            let beside = base_url.map(|url| ("base_url", url.span)).or(key.map(|key| ("api_key_env", key.span)));
-            if let Some((key, span)) = beside {
-                return Err(source.wrong(&span, format!("`{key}` has no meaning for a scripted model")));
-            }
-            Choice::Scripted(source.path(file))
-        }
-        None => {
-            let mut choice = ModelChoice::parse(&model.value).map_err(|error| told(source, &model, &error))?;
-            if let Some(url) = base_url {
-                choice = choice.base_url(url.value);
-            }
-            if let Some(attempts_max) = attempts.and_then(|number| u32::try_from(number).ok()) {
-                choice = choice.retry(RetryRule { attempts_max, ..RetryRule::default() });
-            }
-            if let Some(total) = timeout.map(Duration::from_millis) {
-                let usual = Timeouts::default();
-                let first_byte = usual.first_byte.min(total);
-                choice = choice.timeouts(Timeouts { total, first_byte, ..usual });
-            }
-            Choice::Provider { choice: Box::new(choice), key: key.map(|key| key.value) }
-        }
-    };
-    let choice = Located { value: choice, span: model.span };
-    Ok(ModelTable { choice, tool_choice: tool_choice(table)?, options: options(table)? })
-}
-
-fn told(source: &Source, model: &Located<String>, error: &impl ToString) -> ConfigError {
-    let (message, hint) = split_hint(&error.to_string());
-    ConfigError { hint, ..source.wrong(&model.span, message) }
-}
-
-fn tool_choice(table: &mut Table<'_>) -> Read<ToolChoice> {
-    Ok(match table.text("tool_choice")? {
-        None => ToolChoice::Auto,
-        Some(text) => match text.value.as_str() {
-            "auto" => ToolChoice::Auto,
-            "none" => ToolChoice::None,
-            "required" => ToolChoice::Required,
-            tool => ToolChoice::Named(tool.into()),
-        },
-    })
-}
-
-fn options(table: &mut Table<'_>) -> Read<ModelOptions> {
-    let effort = table.text("reasoning_effort")?.map(|text| match text.value.as_str() {
-        "none" => ReasoningEffort::None,
-        "minimal" => ReasoningEffort::Minimal,
-        "low" => ReasoningEffort::Low,
-        "medium" => ReasoningEffort::Medium,
-        "high" => ReasoningEffort::High,
-        other => ReasoningEffort::Other(other.into()),
-    });
-    let stops = table.texts("stop_sequences")?.unwrap_or_default();
-    Ok(ModelOptions {
-        temperature: table.number("temperature", 0.0..=TEMPERATURE_MAX)?,
-        top_p: table.number("top_p", 0.0..=1.0)?,
-        output_tokens_max: table
-            .whole("max_output_tokens", 1..=OUTPUT_TOKENS_MAX)?
-            .and_then(|number| u32::try_from(number).ok()),
-        stop_sequences: stops.into_iter().map(|stop| stop.value.into()).collect(),
-        seed: table.whole("seed", 0..=i64::MAX as u64)?.and_then(|number| i64::try_from(number).ok()),
-        reasoning_effort: effort,
-        extra: table.read_key("extra")?.map(Arc::new),
-    })
-}
-
-impl ModelTable {
-    /// The model, ready to be asked; nothing is sent.
-    pub(crate) fn open(&self, source: &Source) -> Result<Arc<dyn Model>, ConfigError> {
-        let told = |error: &dyn std::fmt::Display| {
-            let (message, hint) = split_hint(&error.to_string());
-            ConfigError { hint, ..source.wrong(&self.choice.span, message) }
-        };
-        match &self.choice.value {
-            Choice::Scripted(path) => Ok(Arc::new(Script::load(path).map_err(|error| told(&error))?)),
-            Choice::Provider { choice, key } => {
-                let mut choice = ModelChoice::clone(choice);
-                match key {
-                    None => {}
-                    Some(SecretPlace::Env(name)) => choice = choice.key(KeySource::Env(name.as_str().into())),
-                    Some(SecretPlace::File(path)) => choice = choice.key(KeySource::File(path.clone())),
-                }
-                choice.into_model().map_err(|error| told(&error))
-            }
+impl From<NotOpened> for Problem {
+    fn from(error: NotOpened) -> Self {
+        match error {
+            NotOpened::NoKey(problem) | NotOpened::Unusable(problem) => problem,
         }
     }
+}
+
+impl ModelKeys {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        within("temperature", self.temperature, 0.0..=MAX_TEMPERATURE)?;
+        within("top_p", self.top_p, 0.0..=1.0)?;
+        within("max_output_tokens", self.max_output_tokens, 1..=MAX_OUTPUT_TOKENS)?;
+        within("seed", self.seed, 0..=i64::MAX)?;
+        within("max_model_attempts", self.max_model_attempts, 1..=MAX_ATTEMPTS)?;
+        within("model_timeout_ms", self.model_timeout_ms, 1..=MAX_TIMEOUT_MS)?;
+        let key = self.key()?;
+        if !self.model.starts_with(SCRIPTED) {
+            return ModelChoice::parse(&self.model).map(drop).map_err(|error| unusable(&error));
+        }
+        let given = [("base_url", self.base_url.is_some()), ("api_key_env", key.is_some())];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => Err(Problem::at(key, "has no meaning for a scripted model")),
+            None => Ok(()),
+        }
+    }
+
+    fn key(&self) -> Result<Option<SecretSource>, Problem> {
+        SecretSource::from_keys("api_key_", self.api_key_env.clone(), self.api_key_file.clone())
+    }
+
+    /// The model, ready to be asked; nothing is sent. Relative paths begin at `folder`.
+    pub(crate) fn open(&self, folder: &Path) -> Result<Arc<dyn Model>, NotOpened> {
+        if let Some(file) = self.model.strip_prefix(SCRIPTED) {
+            let script = Script::load(&folder.join(file));
+            return script.map(|script| Arc::new(script) as _).map_err(|why| NotOpened::Unusable(unusable(&why)));
+        }
+        self.choose(folder).map_err(NotOpened::Unusable)?.open().map_err(|error| match error {
+            ModelChoiceError::NoKey { .. } | ModelChoiceError::KeyFile { .. } => NotOpened::NoKey(unusable(&error)),
+            other => NotOpened::Unusable(unusable(&other)),
+        })
+    }
+
+    fn choose(&self, folder: &Path) -> Result<ModelChoice, Problem> {
+        let mut choice = ModelChoice::parse(&self.model).map_err(|error| unusable(&error))?;
+        if let Some(url) = &self.base_url {
+            choice = choice.base_url(url.as_str());
+        }
+        if let Some(attempts_max) = self.max_model_attempts {
+            choice = choice.retry(RetryRule { attempts_max, ..RetryRule::default() });
+        }
+        if let Some(total) = self.model_timeout_ms.map(Duration::from_millis) {
+            let usual = Timeouts::default();
+            choice = choice.timeouts(Timeouts { total, first_byte: usual.first_byte.min(total), ..usual });
+        }
+        Ok(match self.key()?.map(|key| key.in_folder(folder)) {
+            None => choice,
+            Some(SecretSource::Env(name)) => choice.key(KeySource::Env(name.into())),
+            Some(SecretSource::File(path)) => choice.key(KeySource::File(path)),
+        })
+    }
+
+    pub(crate) fn tool_choice(&self) -> ToolChoice {
+        match self.tool_choice.as_deref() {
+            None | Some("auto") => ToolChoice::Auto,
+            Some("none") => ToolChoice::None,
+            Some("required") => ToolChoice::Required,
+            Some(tool) => ToolChoice::Named(tool.into()),
+        }
+    }
+
+    pub(crate) fn options(&self) -> ModelOptions {
+        let effort = |word: &String| match word.as_str() {
+            "none" => ReasoningEffort::None,
+            "minimal" => ReasoningEffort::Minimal,
+            "low" => ReasoningEffort::Low,
+            "medium" => ReasoningEffort::Medium,
+            "high" => ReasoningEffort::High,
+            other => ReasoningEffort::Other(other.into()),
+        };
+        ModelOptions {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            output_tokens_max: self.max_output_tokens,
+            stop_sequences: self.stop_sequences.iter().map(|stop| stop.as_str().into()).collect(),
+            seed: self.seed,
+            reasoning_effort: self.reasoning_effort.as_ref().map(effort),
+            extra: self.extra.clone().map(Arc::new),
+        }
+    }
+}
+
+fn unusable(why: &dyn std::fmt::Display) -> Problem {
+    Problem::at("model", format_args!("cannot be used: {why}"))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint::Role;
+use holdpoint_config::read_text;
 use holdpoint_model::{Delta, DeltaSink, Model, ModelError, ModelReply, ModelRequest, ScriptedReply};
 use holdpoint_testkit::{SCENARIO_BYTES_MAX, parse_script};
 
@@ -25,12 +26,8 @@ impl Script {
     /// From a file: the list that a scenario has under `model`.
     pub(crate) fn load(path: &Path) -> Result<Self, String> {
         let file = path.display().to_string();
-        let unreadable = |error: std::io::Error| format!("the script `{file}` cannot be read: {}", error.kind());
-        if std::fs::metadata(path).map_err(unreadable)?.len() > SCENARIO_BYTES_MAX as u64 {
-            return Err(format!("the script `{file}` has more than {SCENARIO_BYTES_MAX} bytes"));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        let replies = parse_script(&text, &file).map_err(|error| format!("the script cannot be used: {error}"))?;
+        let text = read_text(path, SCENARIO_BYTES_MAX as u64).map_err(|why| format!("the script `{file}` {why}"))?;
+        let replies = parse_script(&text, &file).map_err(|error| error.to_string())?;
         if replies.is_empty() {
             return Err(format!("the script `{file}` has no replies"));
         }

@@ -4,6 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use holdpoint_codec::{RouteSpec, SettingsSpec};
+use holdpoint_endpoints::{CommandToolSpec, CommonKeys, HttpToolSpec, Surroundings};
+use holdpoint_mcp::ServerConfig;
+use holdpoint_tools::hooks::{CacheSpec, CircuitBreakerSpec, ConcurrencySpec, RateLimitSpec, RetrySpec, ScopeSpec};
 use proptest::prelude::*;
 
 use super::*;
@@ -11,22 +15,22 @@ use crate::assemble::{Kit, local_tools};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-fn source(text: &str, folder: &Path) -> Source {
-    Source { file: "holdpoint.toml".to_owned(), folder: folder.to_owned(), text: text.to_owned() }
+fn read_in(text: &str, folder: &Path) -> Result<Config, ConfigError> {
+    Config::read(Document::toml(text, "holdpoint.toml")?.in_folder(folder))
 }
 
 fn read(text: &str) -> Result<Config, ConfigError> {
-    Config::of(source(text, Path::new(".")))
+    read_in(text, Path::new(""))
 }
 
 /// Reads, and builds everything that needs no network.
 fn built(text: &str, folder: &Path) -> Result<(), ConfigError> {
-    let config = Config::of(source(text, folder))?;
-    let surroundings = holdpoint_endpoints::Surroundings::default().with_folder(folder);
+    let config = read_in(text, folder)?;
+    let surroundings = Surroundings::default().with_folder(folder);
     for agent in &config.agents {
-        let kit = Kit::new(&config.source, agent, local_tools(&config.source, agent, &surroundings)?)?;
-        kit.check_policy(&config.source, agent)?;
-        agent.model.open(&config.source)?;
+        let kit = Kit::new(agent, local_tools(agent, &surroundings)?)?;
+        kit.check_policy()?;
+        agent.model.open(folder).map_err(|error| agent.error(error))?;
     }
     Ok(())
 }
@@ -43,17 +47,17 @@ const MISTAKES: &[(&str, &str)] = &[
     ("a misspelt key of the server", "[server]\nlisen = \"127.0.0.1:1\""),
     ("an address without a port", "[server]\nlisten = \"127.0.0.1\""),
     ("an address that is a number", "[server]\n  listen = 7411"),
-    ("a number that is too small", "[server]\nruns_max = 0"),
+    ("a number that is too small", "[server]\nmax_runs = 0"),
     ("a number that is negative", "[server]\nshutdown_ms = -1"),
     ("a number that is too large", "[server]\nworker_concurrency = 1_000"),
-    ("a number in quotes", "[server]\nbody_bytes_max = \"4096\""),
+    ("a number in quotes", "[server]\nmax_body_bytes = \"4096\""),
     ("a flag that is a text", "[server]\nworker = \"yes\""),
     ("a receiver that is no address", "[server]\notlp_endpoint = \"localhost:4318\""),
     ("a table that is a text", "server = \"here\""),
     ("a list that is a table", "[tokens]\nname = \"a\""),
     ("a token without a name", "[[tokens]]\ntenant = \"acme\"\nroles = [\"read\"]\nsecret_env = \"A\""),
     ("a token without a tenant", "[[tokens]]\nname = \"desk\"\nroles = [\"read\"]\nsecret_env = \"A\""),
-    ("a token whose name is empty", "[[tokens]]\nname = \" \""),
+    ("a token whose name is empty", "[[tokens]]\nname = \" \"\ntenant = \"acme\""),
     ("a token without roles", "[[tokens]]\nname = \"desk\"\ntenant = \"acme\"\nsecret_env = \"A\""),
     ("a role that is none", "[[tokens]]\nname = \"desk\"\ntenant = \"acme\"\nroles = [\"read\", \"aprove\"]"),
     ("a role that is a number", "[[tokens]]\nname = \"desk\"\ntenant = \"acme\"\nroles = [1]"),
@@ -150,7 +154,7 @@ const MISTAKES_OF_AGENTS: &[(&str, &str)] = &[
 
 fn told(name: &str, error: Result<impl Sized, ConfigError>) -> String {
     let error = error.err().unwrap_or_else(|| panic!("`{name}` was accepted"));
-    assert!(error.place.is_some(), "`{name}` has no place: {error}");
+    assert!(error.place().is_some(), "`{name}` has no place: {error}");
     format!("{name}\n  {}", crate::problem::told_config(&error).trim_end().replace('\n', "\n  "))
 }
 
@@ -181,9 +185,9 @@ fn every_mistake_is_told_with_its_place() {
 #[test]
 fn what_is_absent_has_its_usual_value() {
     let config = read(AGENT).unwrap();
-    assert_eq!(config.server.listen, server::usual_address());
-    assert_eq!(config.server.store, server::STORE);
-    assert_eq!(config.server.worker_concurrency, Some(8));
+    assert_eq!(config.server.listen.to_string(), "127.0.0.1:7411");
+    assert_eq!(config.server.store, "sqlite:holdpoint.db");
+    assert_eq!((config.server.worker, config.server.worker_concurrency), (true, 8));
     assert!(config.tokens.is_empty());
     assert_eq!(config.agents[0].settings, holdpoint::Settings::default());
 }
@@ -191,22 +195,21 @@ fn what_is_absent_has_its_usual_value() {
 #[test]
 fn paths_begin_at_the_folder_of_the_file() {
     let text = format!("[server]\nsigning_key_file = \"k\"\n{AGENT}policy = \"p.toml\"\nskills = [\"s\"]\n");
-    let config = Config::of(source(&text, Path::new("/etc/holdpoint"))).unwrap();
+    let config = read_in(&text, Path::new("/etc/holdpoint")).unwrap();
     assert_eq!(config.server.store, "sqlite:/etc/holdpoint/holdpoint.db");
     assert_eq!(config.server.signing_key_file, PathBuf::from("/etc/holdpoint/k"));
-    assert_eq!(config.agents[0].policy.as_ref().unwrap().value, PathBuf::from("/etc/holdpoint/p.toml"));
-    assert_eq!(config.agents[0].skills[0].value, PathBuf::from("/etc/holdpoint/s"));
+    assert_eq!(config.agents[0].folder(), Path::new("/etc/holdpoint"));
     let absolute = format!("[server]\nstore = \"sqlite:/srv/runs.db\"\n{AGENT}");
-    let config = Config::of(source(&absolute, Path::new("/etc/holdpoint"))).unwrap();
+    let config = read_in(&absolute, Path::new("/etc/holdpoint")).unwrap();
     assert_eq!(config.server.store, "sqlite:/srv/runs.db");
 }
 
 #[test]
 fn a_place_counts_characters_and_not_bytes() {
     let error = read("# ünïcode\n[server]\nstore = \"ü\"\nlisen = \"\"").err().unwrap();
-    assert_eq!(error.place.map(|place| (place.line, place.column)), Some((4, 1)));
+    assert_eq!(error.place().map(|place| (place.line, place.column)), Some((4, 1)));
     let error = read("server = { store = \"üü\", lisen = \"\" }").err().unwrap();
-    assert_eq!(error.place.map(|place| (place.line, place.column)), Some((1, 26)));
+    assert_eq!(error.place().map(|place| (place.line, place.column)), Some((1, 26)));
 }
 
 /// The lines of a file that are code in a comment, as blocks that belong together.
@@ -256,7 +259,7 @@ proptest! {
     #[test]
     fn nothing_makes_the_reader_panic(text in "(\\[{1,2}(server|tokens|agents\\.a)\\]{1,2}|[a-z_]{1,8} = (\"[a-zü]{0,4}\"|-?[0-9]{1,4}|\\[\\]|\\{\\}|true)|\n){0,12}") {
         if let Err(error) = read(&text) {
-            let place = error.place.unwrap();
+            let place = error.place().unwrap();
             prop_assert!(place.line <= text.lines().count() + 1 && place.column >= 1);
         }
     }
@@ -278,16 +281,77 @@ fn the_tools_and_hooks_of_the_guide_are_read_as_they_are() {
     for file in ["tools.toml", "hooks.toml"] {
         let text = std::fs::read_to_string(Path::new(ROOT).join("docs/samples").join(file)).unwrap();
         let agent = "[agents.support]\nmodel = \"ollama:small\"\n";
-        let config = Config::of(source(&format!("{agent}{text}"), &Path::new(ROOT).join("docs/samples"))).unwrap();
-        assert!(config.agents[0].tools.len() + config.agents[0].hooks.len() > 3, "{file}");
+        let config = read(&format!("{agent}{text}")).unwrap();
+        assert!(config.agents[0].keys.tools.0.len() + config.agents[0].keys.hooks.len() > 3, "{file}");
     }
+}
+
+/// The names of a struct's fields, as its `Deserialize` asks for them.
+fn fields_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+    struct Probe;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the fields")]
+    struct Fields(&'static [&'static str]);
+
+    impl serde::de::Error for Fields {
+        fn custom<T: std::fmt::Display>(_: T) -> Self {
+            Self(&[])
+        }
+    }
+
+    impl<'de> serde::Deserializer<'de> for Probe {
+        type Error = Fields;
+
+        fn deserialize_any<V: serde::de::Visitor<'de>>(self, _: V) -> Result<V::Value, Fields> {
+            Err(Fields(&[]))
+        }
+
+        fn deserialize_struct<V: serde::de::Visitor<'de>>(
+            self,
+            _: &'static str,
+            fields: &'static [&'static str],
+            _: V,
+        ) -> Result<V::Value, Fields> {
+            Err(Fields(fields))
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+            newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    T::deserialize(Probe).err().map_or(&[], |Fields(fields)| fields)
+}
+
+/// Every key of every table, by the heading that the guide has for it.
+fn all_keys() -> Vec<(&'static str, Vec<&'static str>)> {
+    let agent = [fields_of::<agent::AgentKeys>(), fields_of::<model::ModelKeys>(), fields_of::<SettingsSpec>()];
+    vec![
+        ("[server]", fields_of::<ServerTable>().to_vec()),
+        ("[[tokens]]", fields_of::<TokenTable>().to_vec()),
+        ("[agents.NAME]", agent.concat()),
+        ("[[agents.NAME.routes]]", fields_of::<RouteSpec>().to_vec()),
+        ("[agents.NAME.mcp.SERVER]", fields_of::<ServerConfig>().to_vec()),
+        ("kind = \"http\"", [fields_of::<HttpToolSpec>(), fields_of::<CommonKeys>()].concat()),
+        ("kind = \"command\"", [fields_of::<CommandToolSpec>(), fields_of::<CommonKeys>()].concat()),
+        ("kind = \"worker\"", fields_of::<CommonKeys>().to_vec()),
+        ("`cache`", fields_of::<CacheSpec>().to_vec()),
+        ("`rate_limit`", fields_of::<RateLimitSpec>().to_vec()),
+        ("`circuit_breaker`", fields_of::<CircuitBreakerSpec>().to_vec()),
+        ("`dry_run`", fields_of::<ScopeSpec>().to_vec()),
+        ("`retry`", fields_of::<RetrySpec>().to_vec()),
+        ("`concurrency`", fields_of::<ConcurrencySpec>().to_vec()),
+        ("`instrument`", fields_of::<ScopeSpec>().to_vec()),
+    ]
 }
 
 #[test]
 fn the_guide_has_every_key_and_no_other() {
     let page = std::fs::read_to_string(Path::new(ROOT).join("docs/guide/configuration.md")).unwrap();
     for (table, keys) in all_keys() {
-        let heading = page.lines().position(|line| line.starts_with('#') && line.contains(&table));
+        let heading = page.lines().position(|line| line.starts_with('#') && line.contains(table));
         let heading = heading.unwrap_or_else(|| panic!("the page has no heading for {table}"));
         let section = page.lines().skip(heading + 1).take_while(|line| !line.starts_with('#'));
         let row_keys = |line: &str| -> Vec<String> {

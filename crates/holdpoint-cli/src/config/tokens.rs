@@ -1,57 +1,64 @@
 //! `[[tokens]]`: who may ask the server, for which tenant, and for what.
 
+use std::path::{Path, PathBuf};
+
+use holdpoint_config::{KeyPath, Problem, SecretSource, VariableName};
 use holdpoint_server::TokenRole;
-
-use super::secret::SecretPlace;
-use super::source::Located;
-use super::table::{Read, Table};
-
-pub(super) const KEYS: &[&str] = &["name", "tenant", "roles", "approves_as", "secret_env", "secret_file"];
+use serde::Deserialize;
 
 /// One token.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct TokenTable {
-    pub(crate) name: Located<String>,
+    pub(crate) name: String,
     pub(crate) tenant: String,
+    #[serde(default)]
     pub(crate) roles: Vec<TokenRole>,
+    #[serde(default)]
     pub(crate) approves_as: Vec<String>,
-    pub(crate) secret: Located<SecretPlace>,
+    secret_env: Option<VariableName>,
+    secret_file: Option<PathBuf>,
 }
 
-pub(super) fn read(root: &mut Table<'_>) -> Read<Vec<TokenTable>> {
-    let mut tokens: Vec<TokenTable> = Vec::new();
-    for table in root.tables("tokens")? {
-        table.check_keys(KEYS)?;
-        let source = table.source();
-        let token = token(table)?;
-        if tokens.iter().any(|known| known.name.value == token.name.value) {
-            let message = format!("there are two tokens with the name `{}`", token.name.value);
-            return Err(source.wrong(&token.name.span, message).hint("the name is who acts: give each its own"));
+/// Checks each token, and that no two have one name.
+pub(super) fn check(tokens: &[TokenTable]) -> Result<(), Problem> {
+    for (index, token) in tokens.iter().enumerate() {
+        let is_taken = tokens[..index].iter().any(|other| other.name == token.name);
+        let checked = match is_taken {
+            false => token.check(),
+            true => {
+                let problem = Problem::at("name", format_args!("is `{}`, as that of another token", token.name));
+                Err(problem.with_hint("the name is who acts: give each its own"))
+            }
+        };
+        checked.map_err(|problem| problem.below(KeyPath::from("tokens").index(index)))?;
+    }
+    Ok(())
+}
+
+impl TokenTable {
+    fn check(&self) -> Result<(), Problem> {
+        for (key, text) in [("name", &self.name), ("tenant", &self.tenant)] {
+            if text.trim().is_empty() {
+                return Err(Problem::at(key, "is empty"));
+            }
         }
-        tokens.push(token);
+        if self.roles.is_empty() {
+            let problem = Problem::at("roles", format_args!("is missing for the token `{}`", self.name));
+            return Err(problem.with_hint("give it some of `submit`, `read`, `approve`, `work`, `admin`"));
+        }
+        if let Some(index) = self.approves_as.iter().position(|role| role.trim().is_empty()) {
+            return Err(Problem::at(KeyPath::from("approves_as").index(index), "is empty"));
+        }
+        self.secret(Path::new("")).map(drop)
     }
-    Ok(tokens)
-}
 
-fn token(mut table: Table<'_>) -> Read<TokenTable> {
-    let name = table.required_text("name")?;
-    let tenant = table.required_text("tenant")?.value;
-    let roles_at = table.span_of("roles");
-    let mut roles = table.words("roles", &TokenRole::ALL.map(|role| (role.as_str(), role)))?.unwrap_or_default();
-    roles.sort_unstable();
-    roles.dedup();
-    if roles.is_empty() {
-        let wrong = table.source().wrong(&roles_at, format!("the token `{}` has no `roles`", name.value));
-        return Err(wrong.hint("give it some of `submit`, `read`, `approve`, `work`, `admin`"));
+    /// Where its secret is; relative paths begin at `folder`.
+    pub(crate) fn secret(&self, folder: &Path) -> Result<SecretSource, Problem> {
+        let source = SecretSource::from_keys("secret_", self.secret_env.clone(), self.secret_file.clone())?;
+        let source = source.ok_or_else(|| {
+            let problem = Problem::new(format_args!("has no secret for the token `{}`", self.name));
+            problem.with_hint("name the variable or the file that holds it with `secret_env` or `secret_file`")
+        })?;
+        Ok(source.in_folder(folder))
     }
-    let approves_as = table.texts("approves_as")?.unwrap_or_default();
-    if let Some(empty) = approves_as.iter().find(|role| role.value.trim().is_empty()) {
-        return Err(table.source().wrong(&empty.span, "a role in `approves_as` is empty"));
-    }
-    let secret = SecretPlace::read(&mut table, "secret_env", "secret_file")?.ok_or_else(|| {
-        let wrong = table.source().wrong(table.span(), format!("the token `{}` has no secret", name.value));
-        wrong.hint("name the variable or the file that holds it with `secret_env` or `secret_file`")
-    })?;
-    let approves_as = approves_as.into_iter().map(|role| role.value).collect();
-    Ok(TokenTable { name, tenant, roles, approves_as, secret })
 }

@@ -8,11 +8,11 @@ use holdpoint_tools::ToolError;
 use crate::arguments::{Named, scalar, scalars};
 
 /// The longest single argument of a program.
-pub const ARGUMENT_BYTES_MAX: usize = 100_000;
+const MAX_ARGUMENT_BYTES: usize = 100_000;
 /// All arguments of a program together: what every system takes.
-const TOTAL_BYTES_MAX: usize = 200_000;
+const MAX_TOTAL_BYTES: usize = 200_000;
 /// The most arguments of a program.
-const ELEMENTS_MAX: usize = 4096;
+const MAX_ELEMENTS: usize = 4096;
 
 /// What follows it is never an option.
 const END_OF_OPTIONS: &str = "--";
@@ -87,7 +87,7 @@ impl ArgvTemplate {
             }
         }
         let total: usize = filled.iter().map(String::len).sum();
-        if filled.len() > ELEMENTS_MAX || total > TOTAL_BYTES_MAX {
+        if filled.len() > MAX_ELEMENTS || total > MAX_TOTAL_BYTES {
             return Err(ToolError::invalid_arguments("the arguments are too long for a program"));
         }
         Ok(filled)
@@ -118,7 +118,7 @@ impl Element {
         if value.contains('\0') {
             return problem("may not hold a NUL");
         }
-        if value.len() > ARGUMENT_BYTES_MAX {
+        if value.len() > MAX_ARGUMENT_BYTES {
             return problem("is too long");
         }
         Ok(value)
@@ -144,7 +144,7 @@ fn pieces_of(element: &str) -> Result<Vec<Piece>, String> {
         }
         let name = rest.strip_prefix('{').and_then(|after| after.split_once('}'));
         let Some((name, after)) = name.filter(|(name, _)| !name.is_empty() && !name.contains('{')) else {
-            return Err("has a `{` or `}` that is not part of an argument such as `{file}`; hint: `{{` and `}}`".into());
+            return Err("has a `{` or `}` that is not part of an argument such as `{file}`\nhint: write `{{` and `}}` for the brackets themselves".into());
         };
         if !literal.is_empty() {
             pieces.push(Piece::Literal(std::mem::take(&mut literal)));

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// How much of what a program says about its errors is kept.
-pub const STDERR_BYTES_MAX: usize = 16 * 1024;
+pub(super) const MAX_STDERR_BYTES: usize = 16 * 1024;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 
@@ -11,13 +11,13 @@ const CHUNK_BYTES: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) bytes: Vec<u8>,
-    pub(super) bytes_max: usize,
+    pub(super) max_bytes: usize,
     pub(super) is_cut: bool,
 }
 
 impl Kept {
-    pub(super) fn up_to(bytes_max: usize) -> Self {
-        Self { bytes: Vec::new(), bytes_max, is_cut: false }
+    pub(super) fn up_to(max_bytes: usize) -> Self {
+        Self { bytes: Vec::new(), max_bytes, is_cut: false }
     }
 
     /// Reads to the end. A program that writes more than is kept is not held up by a full pipe.
@@ -28,7 +28,7 @@ impl Kept {
             if read == 0 {
                 return;
             }
-            let room = self.bytes_max.saturating_sub(self.bytes.len());
+            let room = self.max_bytes.saturating_sub(self.bytes.len());
             self.bytes.extend_from_slice(&chunk[..read.min(room)]);
             self.is_cut |= read > room;
         }

@@ -11,10 +11,10 @@ use holdpoint_tools::Gate;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
-use super::output::{Kept, STDERR_BYTES_MAX};
+use super::output::{Kept, MAX_STDERR_BYTES};
 
 /// How long the pipes of a program that ended are read, when somebody else holds them open.
-const PIPES_AFTER_END_MAX: Duration = Duration::from_millis(500);
+const MAX_PIPES_AFTER_END: Duration = Duration::from_millis(500);
 
 /// How a program is started.
 pub(super) struct Start {
@@ -23,7 +23,7 @@ pub(super) struct Start {
     pub(super) folder: PathBuf,
     pub(super) environment: Vec<(String, OsString)>,
     pub(super) stdin: Option<Vec<u8>>,
-    pub(super) stdout_bytes_max: usize,
+    pub(super) max_stdout_bytes: usize,
     /// The call that it does.
     pub(super) call: String,
     /// Asked right before the start.
@@ -62,7 +62,7 @@ impl Start {
         let started = program.start_if(move || gate()).await.map_err(|error| RunError::NotStarted(error.kind()))?;
         let mut running = started.ok_or(RunError::Unwanted)?;
         let Pipes { stdin, stdout, stderr } = running.pipes();
-        let (mut out, mut err) = (Kept::up_to(self.stdout_bytes_max), Kept::up_to(STDERR_BYTES_MAX));
+        let (mut out, mut err) = (Kept::up_to(self.max_stdout_bytes), Kept::up_to(MAX_STDERR_BYTES));
         let status = {
             let mut pipes = std::pin::pin!(async {
                 tokio::join!(write(stdin, self.stdin), out.read_from(stdout), err.read_from(stderr));
@@ -76,7 +76,7 @@ impl Start {
             };
             // Whoever holds the pipes open now has left the group, and is not waited for.
             if !ended {
-                let _ = tokio::time::timeout(PIPES_AFTER_END_MAX, pipes).await;
+                let _ = tokio::time::timeout(MAX_PIPES_AFTER_END, pipes).await;
             }
             status.map_err(|error| RunError::Lost(error.kind()))?
         };

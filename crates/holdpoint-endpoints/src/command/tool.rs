@@ -31,7 +31,7 @@ pub(super) struct CommandTool {
     pub(super) stdin: StdinForm,
     pub(super) environment: Vec<(String, OsString)>,
     pub(super) output: OutputForm,
-    pub(super) output_bytes_max: usize,
+    pub(super) max_output_bytes: usize,
     pub(super) success_codes: Vec<i32>,
     pub(super) messages: BTreeMap<i32, Arc<str>>,
     pub(super) show_stderr: bool,
@@ -86,7 +86,7 @@ impl CommandTool {
             folder: self.folder.clone(),
             environment,
             stdin,
-            stdout_bytes_max: self.output_bytes_max,
+            max_stdout_bytes: self.max_output_bytes,
             call: call.key().to_string(),
             gate: call.gate(),
         })
@@ -111,7 +111,7 @@ impl CommandTool {
         match self.output {
             OutputForm::Json | OutputForm::Text if stdout.bytes.is_empty() => Ok(ToolResult::success("done")),
             OutputForm::Json if stdout.is_cut => {
-                let max = self.output_bytes_max;
+                let max = self.max_output_bytes;
                 Ok(ToolResult::error(format!("The program succeeded, but wrote more than {max} bytes.")))
             }
             OutputForm::Json => {

@@ -30,14 +30,14 @@ pub(super) enum BodyError {
     Unpackable,
 }
 
-/// Reads at most `bytes_max` bytes of an answer, unpacked.
-pub(super) async fn read(mut response: Response, bytes_max: usize) -> Result<Body, BodyError> {
-    let mut sink = Sink::of(response.headers(), bytes_max)?;
+/// Reads at most `max_bytes` bytes of an answer, unpacked.
+pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<Body, BodyError> {
+    let mut sink = Sink::of(response.headers(), max_bytes)?;
     let mut received = 0_usize;
     while let Some(chunk) = response.chunk().await.map_err(|_| BodyError::Broken)? {
         received = received.saturating_add(chunk.len());
         sink.write(&chunk)?;
-        if sink.limited().is_full || received > bytes_max.saturating_add(RECEIVED_EXTRA) {
+        if sink.limited().is_full || received > max_bytes.saturating_add(RECEIVED_EXTRA) {
             // The connection is closed with the response: nobody waits for the rest.
             let bytes = std::mem::take(&mut sink.limited_mut().bytes);
             return Ok(Body { bytes, extent: Extent::Cut });
@@ -53,8 +53,8 @@ enum Sink {
 }
 
 impl Sink {
-    fn of(headers: &HeaderMap, bytes_max: usize) -> Result<Self, BodyError> {
-        let limited = Limited { bytes: Vec::new(), bytes_max, is_full: false };
+    fn of(headers: &HeaderMap, max_bytes: usize) -> Result<Self, BodyError> {
+        let limited = Limited { bytes: Vec::new(), max_bytes, is_full: false };
         let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
         let encoding = encodings.next().map(|value| value.to_str().unwrap_or("?").trim().to_ascii_lowercase());
         match (encoding.as_deref(), encodings.next()) {
@@ -108,13 +108,13 @@ impl Sink {
 #[derive(Default)]
 struct Limited {
     bytes: Vec<u8>,
-    bytes_max: usize,
+    max_bytes: usize,
     is_full: bool,
 }
 
 impl Write for Limited {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = self.bytes_max.saturating_sub(self.bytes.len());
+        let room = self.max_bytes.saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
         if bytes.len() > room {
             self.is_full = true;

@@ -17,8 +17,8 @@ use super::target::Target;
 pub(super) struct Exchange<'a> {
     pub(super) network: &'a Network,
     pub(super) target: &'a Target,
-    pub(super) redirects_max: u32,
-    pub(super) bytes_max: usize,
+    pub(super) max_redirects: u32,
+    pub(super) max_bytes: usize,
 }
 
 /// What the service answered.
@@ -69,7 +69,7 @@ impl Exchange<'_> {
     }
 
     async fn follow_all(&self, mut request: Prepared, hops: &mut u32) -> Result<Answer, Fault> {
-        while *hops <= self.redirects_max {
+        while *hops <= self.max_redirects {
             let response = self.send(&request).await?;
             *hops += 1;
             if !is_redirect(response.status()) {
@@ -78,7 +78,7 @@ impl Exchange<'_> {
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             request = follow(request, response.status(), location.ok_or(Fault::BadRedirect)?)?;
         }
-        Err(if self.redirects_max == 0 { Fault::BadRedirect } else { Fault::TooManyRedirects })
+        Err(if self.max_redirects == 0 { Fault::BadRedirect } else { Fault::TooManyRedirects })
     }
 
     async fn send(&self, request: &Prepared) -> Result<Response, Fault> {
@@ -98,7 +98,7 @@ impl Exchange<'_> {
         let status = response.status();
         let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media_type = media_type.map(str::to_ascii_lowercase);
-        let body = body::read(response, self.bytes_max).await.map_err(|error| match error {
+        let body = body::read(response, self.max_bytes).await.map_err(|error| match error {
             BodyError::Broken => Fault::Broken,
             BodyError::Unpackable => Fault::Unpackable,
         })?;

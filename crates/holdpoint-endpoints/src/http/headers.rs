@@ -1,20 +1,18 @@
 //! Headers, some of them secret.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
+use holdpoint_config::{ExposeSecret, Problem, SecretSource, TableOr, VariableName};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Serialize};
 
-use crate::spec::NearestKeys;
-use crate::{SpecError, Surroundings};
+use crate::Surroundings;
 
 /// The most headers of one tool.
-const HEADERS_MAX: usize = 32;
+const MAX_HEADERS: usize = 32;
 /// The longest value.
-const VALUE_BYTES_MAX: usize = 8 * 1024;
+const MAX_VALUE_BYTES: usize = 8 * 1024;
 /// What is decided elsewhere.
 const OURS: [&str; 12] = [
     "host",
@@ -34,20 +32,14 @@ const OURS: [&str; 12] = [
 const SECRET: [&str; 5] = ["authorization", "cookie", "x-api-key", "api-key", "x-auth-token"];
 
 /// The value of a header: a text, or a secret from a variable or a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HeaderSpec {
-    /// As it is written.
-    Text(String),
-    /// `{ env = "NAME" }` or `{ file = "PATH" }`, with `prefix` before it.
-    Secret(SecretSpec),
-}
+pub type HeaderSpec = TableOr<SecretHeader, String>;
 
-/// Where a secret comes from. The secret itself is not in here.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields, default)]
-pub struct SecretSpec {
-    /// A variable of the environment.
-    pub env: Option<String>,
+/// `{ env = "NAME" }` or `{ file = "PATH" }`, with `prefix` before it. The secret itself is not in here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SecretHeader {
+    /// An environment variable.
+    pub env: Option<VariableName>,
     /// A file, relative to the configuration.
     pub file: Option<PathBuf>,
     /// What comes before it, such as `Bearer `.
@@ -55,86 +47,44 @@ pub struct SecretSpec {
 }
 
 /// Headers that are ready to be sent. Secret ones are marked, so that they are neither shown nor sent elsewhere.
-pub(super) fn build(
-    tool: &str,
-    specs: &BTreeMap<String, HeaderSpec>,
-    surroundings: &Surroundings,
-) -> Result<HeaderMap, SpecError> {
-    let wrong = |problem: String| SpecError::new(tool, "headers", problem);
-    if specs.len() > HEADERS_MAX {
-        return Err(wrong(format!("are more than {HEADERS_MAX}")));
+pub(super) fn build(specs: &BTreeMap<String, HeaderSpec>, surroundings: &Surroundings) -> Result<HeaderMap, Problem> {
+    if specs.len() > MAX_HEADERS {
+        return Err(Problem::at("headers", format_args!("has more than {MAX_HEADERS} headers")));
     }
     let mut headers = HeaderMap::new();
     for (name, spec) in specs {
-        let shown: String = name.chars().take(64).flat_map(char::escape_debug).collect();
-        let header = HeaderName::try_from(name.as_str()).map_err(|_| wrong(format!("has the bad name `{shown}`")))?;
-        if OURS.contains(&header.as_str()) {
-            return Err(wrong(format!("has `{header}`, which is set by Holdpoint")));
-        }
-        let value = match spec {
-            HeaderSpec::Text(_) if SECRET.contains(&header.as_str()) => {
-                let hint = "hint: `{ env = \"NAME\", prefix = \"Bearer \" }`";
-                return Err(wrong(format!("has `{header}` as a text; secrets come from variables or files; {hint}")));
-            }
-            HeaderSpec::Text(text) => text.clone(),
-            HeaderSpec::Secret(secret) => {
-                secret.read(surroundings).map_err(|why| wrong(format!("has `{header}`, which {why}")))?
-            }
-        };
-        // The value is not in the message: it may be the secret.
-        let problem = || wrong(format!("has a value for `{header}` that no header can have"));
-        let mut value = HeaderValue::try_from(value).map_err(|_| problem())?;
-        if value.len() > VALUE_BYTES_MAX {
-            return Err(problem());
-        }
-        value.set_sensitive(matches!(spec, HeaderSpec::Secret(_)));
-        headers.insert(header, value);
+        let (name, value) = header(name, spec, surroundings).map_err(|problem| problem.below(["headers", name]))?;
+        headers.insert(name, value);
     }
     Ok(headers)
 }
 
-impl SecretSpec {
-    fn read(&self, surroundings: &Surroundings) -> Result<String, String> {
-        let secret = match (&self.env, &self.file) {
-            (Some(name), None) => {
-                surroundings.variable(name).ok_or(format!("needs the variable `{name}`, and it is not set"))?
-            }
-            (None, Some(file)) => std::fs::read_to_string(surroundings.path(file)).map_err(|error| {
-                format!("needs the file `{}`, and it cannot be read: {}", file.display(), error.kind())
-            })?,
-            (None, None) | (Some(_), Some(_)) => return Err("must have either `env` or `file`".to_owned()),
-        };
-        match secret.trim_end_matches(['\r', '\n']) {
-            "" => Err("is empty".to_owned()),
-            secret => Ok(format!("{}{secret}", self.prefix)),
-        }
+fn header(name: &str, spec: &HeaderSpec, surroundings: &Surroundings) -> Result<(HeaderName, HeaderValue), Problem> {
+    let name = HeaderName::try_from(name).map_err(|_| Problem::new("cannot be the name of a header"))?;
+    if OURS.contains(&name.as_str()) {
+        return Err(Problem::new("is set by Holdpoint"));
     }
+    let text = match spec {
+        TableOr::Other(_) if SECRET.contains(&name.as_str()) => {
+            let problem = Problem::new("must not be in the file: secrets come from variables or files");
+            return Err(problem.with_hint("write `{ env = \"NAME\", prefix = \"Bearer \" }`"));
+        }
+        TableOr::Other(text) => text.clone(),
+        TableOr::Table(secret) => secret.read(surroundings)?,
+    };
+    // The value is not in the message: it may be the secret.
+    let value = HeaderValue::try_from(text).ok().filter(|value| value.len() <= MAX_VALUE_BYTES);
+    let mut value = value.ok_or_else(|| Problem::new("has a value that no header can have"))?;
+    value.set_sensitive(matches!(spec, TableOr::Table(_)));
+    Ok((name, value))
 }
 
-impl<'de> Deserialize<'de> for SecretSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(NearestKeys(deserializer))
-    }
-}
-
-impl<'de> Deserialize<'de> for HeaderSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrTable;
-        impl<'de> Visitor<'de> for TextOrTable {
-            type Value = HeaderSpec;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, or a table with `env` or `file`")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<HeaderSpec, E> {
-                Ok(HeaderSpec::Text(text.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<HeaderSpec, A::Error> {
-                <SecretSpec as Deserialize>::deserialize(MapAccessDeserializer::new(map)).map(HeaderSpec::Secret)
-            }
-        }
-        deserializer.deserialize_any(TextOrTable)
+impl SecretHeader {
+    fn read(&self, surroundings: &Surroundings) -> Result<String, Problem> {
+        let source = SecretSource::from_keys("", self.env.clone(), self.file.clone())?;
+        let source = source.ok_or_else(|| Problem::new("needs `env` or `file`"))?;
+        let secret =
+            surroundings.secret(source).map_err(|error| Problem::new(format_args!("has no value: {error}")))?;
+        Ok(format!("{}{}", self.prefix, secret.expose_secret()))
     }
 }

@@ -3,16 +3,16 @@
 use holdpoint_core::Repeat;
 use holdpoint_tools::{ToolCall, ToolError};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use super::template::{FillError, URL_BYTES_MAX, UrlTemplate};
+use super::template::{FillError, MAX_URL_BYTES, UrlTemplate};
 use crate::arguments::{Named, scalar, scalars};
 
 /// `method`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
     /// Reads.
@@ -29,7 +29,7 @@ pub enum Method {
 }
 
 /// `body`: where arguments go that are neither in the path nor in the query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyForm {
     /// A JSON object.
@@ -138,7 +138,7 @@ fn append(url: &mut Url, query: &[(String, Vec<String>)]) -> Result<(), ToolErro
             url.query_pairs_mut().append_pair(name, value);
         }
     }
-    if url.as_str().len() > URL_BYTES_MAX { Err(unfit(FillError::TooLong)) } else { Ok(()) }
+    if url.as_str().len() > MAX_URL_BYTES { Err(unfit(FillError::TooLong)) } else { Ok(()) }
 }
 
 fn form(arguments: &Named) -> Result<Vec<u8>, ToolError> {

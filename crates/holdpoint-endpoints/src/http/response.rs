@@ -8,28 +8,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdpoint_codec::canonical_json;
+use holdpoint_config::Problem;
 use holdpoint_core::{Blob, Block, JsonText, Repeat, ToolResult};
 use holdpoint_tools::TRUNCATED;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::body::{Body, Extent};
 use super::exchange::Answer;
 use super::texts;
-use crate::SpecError;
-use crate::spec::NearestKeys;
 
-/// How much of an answer is read if nobody says.
-pub const RESPONSE_BYTES_DEFAULT: i64 = 1024 * 1024;
-/// The most that can be read of an answer.
-pub const RESPONSE_BYTES_MAX: i64 = 64 * 1024 * 1024;
 /// The longest text that is taken from an error of the service.
-pub const ERROR_CHARS_MAX: usize = 500;
+const MAX_ERROR_CHARS: usize = 500;
 
 /// `response`: what the model gets of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields, default)]
+#[serde(default)]
 pub struct ResponseSpec {
     /// How an answer is read.
     pub form: ResponseForm,
@@ -52,22 +47,15 @@ pub enum ResponseForm {
     Text,
 }
 
-impl<'de> Deserialize<'de> for ResponseSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(NearestKeys(deserializer))
-    }
-}
-
 impl ResponseSpec {
-    /// Refuses what is no pointer.
-    pub(super) fn check(&self, tool: &str) -> Result<(), SpecError> {
-        for (key, pointer) in [("response.pointer", &self.pointer), ("response.error_pointer", &self.error_pointer)] {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        for (key, pointer) in [("pointer", &self.pointer), ("error_pointer", &self.error_pointer)] {
             if pointer.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
-                return Err(SpecError::new(tool, key, "must begin with `/`"));
+                return Err(Problem::at(key, "must begin with `/`"));
             }
         }
         if self.pointer.is_some() && self.form == ResponseForm::Text {
-            return Err(SpecError::new(tool, "response.pointer", "has no meaning for a text"));
+            return Err(Problem::at("pointer", "has no meaning for a text"));
         }
         Ok(())
     }
@@ -81,7 +69,7 @@ impl ResponseSpec {
         match (kind, answer.body.extent) {
             (Kind::Text, _) => text(answer.body),
             (Kind::Json | Kind::Other(_), Extent::Cut) => {
-                let problem = format!("with more than {} bytes", limits.bytes_max);
+                let problem = format!("with more than {} bytes", limits.max_bytes);
                 ToolResult::error(texts::unusable(answer.status, &problem, limits.repeat))
             }
             (Kind::Json | Kind::Other(_), Extent::Whole) if answer.body.bytes.is_empty() => done(),
@@ -132,7 +120,7 @@ impl ResponseSpec {
 /// What the reading of an answer needs to know of its tool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    pub(super) bytes_max: usize,
+    pub(super) max_bytes: usize,
     pub(super) repeat: Repeat,
 }
 
@@ -205,5 +193,5 @@ fn done() -> ToolResult {
 }
 
 fn shortened(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).take(ERROR_CHARS_MAX).collect()
+    text.chars().filter(|letter| !letter.is_control()).take(MAX_ERROR_CHARS).collect()
 }

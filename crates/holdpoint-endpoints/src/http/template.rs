@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
 /// The longest URL that is sent.
-pub(super) const URL_BYTES_MAX: usize = 8 * 1024;
+pub(super) const MAX_URL_BYTES: usize = 8 * 1024;
 
 /// All but what a URL never changes.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -40,15 +40,15 @@ pub(super) enum FillError {
     Missing(String),
     /// A value that would change the path around it.
     Unfit(String),
-    /// Above [`URL_BYTES_MAX`].
+    /// Above [`MAX_URL_BYTES`].
     TooLong,
 }
 
 impl UrlTemplate {
     /// Reads a template. The error is a problem to be read after the key.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > URL_BYTES_MAX {
-            return Err(format!("is longer than {URL_BYTES_MAX} bytes"));
+        if text.len() > MAX_URL_BYTES {
+            return Err(format!("is longer than {MAX_URL_BYTES} bytes"));
         }
         // The parser would drop some of these silently, and read others in its own way.
         if text.contains(|letter: char| letter.is_control() || letter.is_whitespace() || letter == '\\') {
@@ -88,7 +88,7 @@ impl UrlTemplate {
     /// The URL with these values.
     pub(super) fn fill(&self, value: impl Fn(&str) -> Option<String>) -> Result<Url, FillError> {
         let text = assemble(&self.pieces, value)?;
-        if text.len() > URL_BYTES_MAX {
+        if text.len() > MAX_URL_BYTES {
             return Err(FillError::TooLong);
         }
         let url = Url::parse(&text).map_err(|_| FillError::Unfit(String::new()))?;
@@ -138,7 +138,7 @@ fn pieces_of(text: &str) -> Result<Vec<Piece>, String> {
 
 fn check(url: &Url, fixed: &str) -> Result<(), String> {
     if !url.username().is_empty() || url.password().is_some() || fixed.contains('@') {
-        return Err("holds a user or a password; hint: use `headers` with a variable".to_owned());
+        return Err("holds a user or a password\nhint: use `headers` with a variable".to_owned());
     }
     if url.fragment().is_some() {
         return Err("has a fragment, which is never sent".to_owned());

@@ -21,8 +21,8 @@ pub(super) struct HttpTool {
     pub(super) plan: RequestPlan,
     pub(super) target: Target,
     pub(super) response: ResponseSpec,
-    pub(super) redirects_max: u32,
-    pub(super) bytes_max: usize,
+    pub(super) max_redirects: u32,
+    pub(super) max_bytes: usize,
     pub(super) network: Network,
 }
 
@@ -37,8 +37,8 @@ impl Tool for HttpTool {
         let exchange = Exchange {
             network: &self.network,
             target: &self.target,
-            redirects_max: self.redirects_max,
-            bytes_max: self.bytes_max,
+            max_redirects: self.max_redirects,
+            max_bytes: self.max_bytes,
         };
         let own = self.definition.metadata.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let limit = call.time_left().map_or(own, |left| left + PATIENCE);
@@ -50,7 +50,7 @@ impl Tool for HttpTool {
         };
         match answer {
             Ok(Ok(answer)) => {
-                let limits = Limits { bytes_max: self.bytes_max, repeat: self.plan.repeat };
+                let limits = Limits { max_bytes: self.max_bytes, repeat: self.plan.repeat };
                 Ok(self.response.map(answer, limits))
             }
             Ok(Err(failure)) => Ok(self.failed(failure)),

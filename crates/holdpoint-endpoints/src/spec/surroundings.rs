@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use holdpoint_config::{SecretError, SecretSource, SecretString};
+
 use crate::Network;
 
 type Environment = dyn Fn(&str) -> Option<String> + Send + Sync;
@@ -55,6 +57,11 @@ impl Surroundings {
 
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         (self.environment)(name)
+    }
+
+    /// Reads a secret that the table names.
+    pub(crate) fn secret(&self, source: SecretSource) -> Result<SecretString, SecretError> {
+        source.in_folder(&self.folder).read_with(|name| self.variable(name))
     }
 
     pub(crate) fn network(&self) -> &Network {

@@ -112,7 +112,7 @@ async fn exit_codes_are_mapped() {
 
 #[tokio::test]
 async fn output_is_cut_at_the_limit_and_the_program_still_ends_by_itself() {
-    let more = json!({ "output_bytes_max": 10 });
+    let more = json!({ "max_output_bytes": 10 });
     let long = shell("head -c 3000000 /dev/zero | tr '\\0' a; exit 0", &more);
     assert_eq!(text(&long, json!({})).await, "aaaaaaaaaa[truncated]");
     let through_a_letter = shell("printf '123456789\\303\\244'", &more);
@@ -120,7 +120,7 @@ async fn output_is_cut_at_the_limit_and_the_program_still_ends_by_itself() {
     let loud = json!({ "show_stderr": true });
     let said = text(&shell("head -c 3000000 /dev/zero | tr '\\0' e >&2; exit 1", &loud), json!({})).await;
     assert_eq!(said.matches('e').count() - "failed: The program ended with code 1.".matches('e').count(), 16 * 1024);
-    let json = shell("echo '[1, 2, 3, 4, 5]'", &json!({ "output": "json", "output_bytes_max": 5 }));
+    let json = shell("echo '[1, 2, 3, 4, 5]'", &json!({ "output": "json", "max_output_bytes": 5 }));
     assert_eq!(text(&json, json!({})).await, "failed: The program succeeded, but wrote more than 5 bytes.");
 }
 

@@ -242,7 +242,7 @@ async fn redirects_are_followed_as_often_as_allowed() {
     let count = async |left: u32, max: Option<u32>| {
         let mut table = json!({ "kind": "http", "url": server.url(&format!("/count/{left}")), "allow_private": true });
         if let Some(max) = max {
-            table["redirects_max"] = json!(max);
+            table["max_redirects"] = json!(max);
         }
         text(&tool(table), json!({})).await
     };

@@ -5,8 +5,9 @@ use crate::support;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
 use axum::routing::any;
+use holdpoint_config::Problem;
 use holdpoint_core::{ResultKind, ToolResult};
-use holdpoint_endpoints::{SpecError, Surroundings};
+use holdpoint_endpoints::Surroundings;
 use serde_json::json;
 use support::{Names, Server, call, serve, serve_raw, spec, text, tool_in};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -153,7 +154,7 @@ impl Victims {
     }
 }
 
-fn build(url: &str, surroundings: &Surroundings) -> Result<std::sync::Arc<dyn holdpoint_tools::Tool>, SpecError> {
+fn build(url: &str, surroundings: &Surroundings) -> Result<std::sync::Arc<dyn holdpoint_tools::Tool>, Problem> {
     spec(json!({ "kind": "http", "method": "GET", "url": url, "timeout_ms": 5000 })).build_in("t", surroundings)
 }
 
@@ -268,7 +269,7 @@ async fn a_refused_literal_says_what_to_do() {
     let error = build("http://127.0.0.1:9000/", &Surroundings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "tool `t`: `url` is a private or special address; hint: `allow_private = true` if it is meant"
+        "`t.url` is a private or special address\nhint: `allow_private = true` if it is meant"
     );
 }
 

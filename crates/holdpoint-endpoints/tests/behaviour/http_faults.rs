@@ -195,14 +195,14 @@ async fn a_gigabyte_is_cut_at_the_limit_and_not_received() {
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n",
     ] {
         let (server, taken) = flooding(head).await;
-        let flood = tool(table(&server, &json!({ "response_bytes_max": 1000 })));
+        let flood = tool(table(&server, &json!({ "max_response_bytes": 1000 })));
         let said = text(&flood, json!({})).await;
         assert_eq!(said, format!("{}[truncated]", "a".repeat(1000)));
         drop(flood);
         assert!(taken.load(Ordering::SeqCst) < RECEIVED_MAX);
     }
     let (server, _) = flooding("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n").await;
-    let said = text(&tool(table(&server, &json!({ "response_bytes_max": 1000 }))), json!({})).await;
+    let said = text(&tool(table(&server, &json!({ "max_response_bytes": 1000 }))), json!({})).await;
     assert_eq!(
         said,
         "failed: The service answered with status 200, but with more than 1000 bytes. It may have taken effect."
@@ -236,14 +236,14 @@ async fn an_answer_that_grows_when_it_is_unpacked_is_cut_at_the_limit() {
     // 256 MB in about 250 kB.
     let bomb = gzip(&vec![b'a'; 1 << 20], 256);
     assert!(bomb.len() < 1 << 20);
-    let said = answer_to(packed("gzip", &bomb), json!({ "response_bytes_max": 5000 })).await;
+    let said = answer_to(packed("gzip", &bomb), json!({ "max_response_bytes": 5000 })).await;
     assert_eq!(said, format!("{}[truncated]", "a".repeat(5000)));
 }
 
 #[tokio::test]
 async fn packed_bytes_that_stand_for_nothing_end_too() {
     let nothing = gzip(b"", 0).repeat(20_000);
-    let said = answer_to(packed("gzip", &nothing), json!({ "response_bytes_max": 1000 })).await;
+    let said = answer_to(packed("gzip", &nothing), json!({ "max_response_bytes": 1000 })).await;
     assert_eq!(said, "[truncated]");
 }
 

@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 
 /// A tool from the table of a configuration.
 pub(crate) fn spec(table: Value) -> ToolSpec {
-    serde_json::from_value(table).unwrap_or_else(|error| panic!("{error}"))
+    ToolSpec::from_json(table).unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub(crate) fn tool(table: Value) -> Arc<dyn Tool> {

@@ -25,7 +25,7 @@ fn a_long_name_is_cut_and_told_apart_by_its_hash() {
     let server = server("server");
     let one = registered_name(&server, &"x".repeat(200));
     let other = registered_name(&server, &"x".repeat(201));
-    assert_eq!((one.len(), other.len()), (REGISTERED_NAME_BYTES_MAX, REGISTERED_NAME_BYTES_MAX));
+    assert_eq!((one.len(), other.len()), (MAX_REGISTERED_NAME_BYTES, MAX_REGISTERED_NAME_BYTES));
     assert_ne!(one, other);
 }
 
@@ -63,7 +63,7 @@ fn hostile_names_become_different_names_that_every_model_accepts() {
     let names: HashSet<String> = hostile.iter().map(|tool| registered_name(&server, tool)).collect();
     assert_eq!(names.len(), hostile.len());
     for name in names {
-        assert!(name.len() <= REGISTERED_NAME_BYTES_MAX && name.bytes().all(is_plain), "{name}");
+        assert!(name.len() <= MAX_REGISTERED_NAME_BYTES && name.bytes().all(is_plain), "{name}");
         assert!(name.starts_with("s__"), "{name}");
     }
 }

@@ -87,7 +87,7 @@ async fn garbage_on_the_output_is_passed_over() {
 
 #[tokio::test]
 async fn a_message_above_the_limit_ends_the_call_at_once_and_the_server_is_started_again() {
-    let config = ServerConfig { message_bytes_max: 1_000_000, ..faulty("plain") };
+    let config = ServerConfig { max_message_bytes: 1_000_000, ..faulty("plain") };
     let servers = connect("s", config).await;
     let huge = call(&tool(&servers, "s__huge"), json!({})).await;
     assert!(huge.result.text().contains("a message above the limit"), "{}", huge.result.text());
@@ -110,7 +110,7 @@ async fn a_server_with_too_many_tools_is_refused() {
 
 #[tokio::test]
 async fn ten_thousand_tools_work_where_they_are_allowed() {
-    let servers = connect("s", ServerConfig { tools_max: 10_000, ..faulty("many") }).await;
+    let servers = connect("s", ServerConfig { max_tools: 10_000, ..faulty("many") }).await;
     assert_eq!(servers.tools().len(), 10_000);
 }
 
@@ -209,7 +209,7 @@ fn lines(path: &std::path::Path) -> usize {
 async fn a_server_that_ends_each_time_after_its_list_is_left_alone_until_it_is_called() {
     let folder = tempfile::tempdir().unwrap();
     let starts = folder.path().join("starts");
-    let config = ServerConfig { reconnects_max: 2, ..faulty("fleeting") };
+    let config = ServerConfig { max_reconnects: 2, ..faulty("fleeting") };
     let mut command = config.command.clone();
     command.push(starts.to_str().unwrap().to_owned());
     let servers = connect("s", ServerConfig { command, ..config }).await;
@@ -228,7 +228,7 @@ async fn the_first_call_of_a_server_that_was_left_alone_is_served() {
     let folder = tempfile::tempdir().unwrap();
     let lock = folder.path().join("lock");
     std::fs::write(&lock, "").unwrap();
-    let config = ServerConfig { reconnects_max: 0, ..faulty("locked") };
+    let config = ServerConfig { max_reconnects: 0, ..faulty("locked") };
     let mut command = config.command.clone();
     command.push(lock.to_str().unwrap().to_owned());
     let servers = connect("s", ServerConfig { command, ..config }).await;
@@ -300,7 +300,7 @@ async fn calls_run_one_after_another_unless_the_configuration_says_otherwise() {
     held.abort();
 
     let noting = Noting::new("plain");
-    let two = connect("s", ServerConfig { concurrency: 2.try_into().unwrap(), ..noting.config.clone() }).await;
+    let two = connect("s", ServerConfig { max_concurrency: 2, ..noting.config.clone() }).await;
     let hang = tool(&two, "s__hang");
     let held = tokio::spawn(async move { call(&hang, json!({})).await });
     noting.got(1).await;

@@ -41,7 +41,7 @@ async fn a_tool_that_changed_while_the_session_was_forgotten_does_not_run() {
 #[tokio::test]
 async fn a_body_or_an_event_above_the_limit_ends_the_call_and_the_next_one_works() {
     let (_server, config) = over_http("plain");
-    let servers = connect("s", ServerConfig { message_bytes_max: 1_000_000, ..config }).await;
+    let servers = connect("s", ServerConfig { max_message_bytes: 1_000_000, ..config }).await;
     for name in ["s__large", "s__large_event"] {
         let large = call(&tool(&servers, name), json!({})).await;
         assert_eq!(large.outcome, Outcome::Failed);

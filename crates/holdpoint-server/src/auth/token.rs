@@ -5,13 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::limits::SECRET_BYTES_MIN;
 
 /// What a token may do within its tenant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TokenRole {
     /// Start, cancel and retry runs, deliver results, and read the runs that it started.
     Submit,
@@ -38,11 +40,6 @@ impl TokenRole {
             TokenRole::Work => "work",
             TokenRole::Admin => "admin",
         }
-    }
-
-    /// Reads its stable name.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
     }
 }
 

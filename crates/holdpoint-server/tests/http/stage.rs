@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdpoint::{Agent, Message, ReceiptKey, ReceiptKeys};
-use holdpoint_endpoints::WorkerToolSpec;
+use holdpoint_endpoints::ToolSpec;
 use holdpoint_model::{Delta, DeltaSink, Model, ModelCall, ModelError, ModelReply, ModelRequest};
 use holdpoint_policy::RulesFile;
 use holdpoint_server::{Limits, Metrics, ServedAgent, Server, ServerBuilder, Token, TokenRole};
@@ -159,8 +159,8 @@ pub(crate) fn agent(store: &Store, gate: &Arc<Semaphore>) -> (Agent, Arc<RulesFi
             call.arguments().expose().to_owned()
         })
     };
-    let remote: WorkerToolSpec =
-        serde_json::from_value(json!({"description": "Done elsewhere", "parameters": {"type": "object"}})).unwrap();
+    let remote = json!({"kind": "worker", "description": "Done elsewhere", "parameters": {"type": "object"}});
+    let remote = ToolSpec::from_json(remote).unwrap();
     let agent = Agent::builder()
         .name("support")
         .model(Obedient { gate: Arc::clone(gate) })

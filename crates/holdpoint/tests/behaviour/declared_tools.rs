@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 fn described(name: &str, table: Value) -> Arc<dyn Tool> {
-    serde_json::from_value::<ToolSpec>(table).expect("a table").build(name).expect("a tool")
+    ToolSpec::from_json(table).expect("a table").build(name).expect("a tool")
 }
 
 fn agent() -> Agent {

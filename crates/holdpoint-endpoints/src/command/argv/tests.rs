@@ -56,13 +56,13 @@ fn what_no_argument_can_be_is_refused() {
         (json!({}), "`v` must be a text or a number"),
         (json!([[1]]), "`v` must be a text or a number"),
         (json!("a\u{0}b"), "`v` may not hold a NUL"),
-        (json!("a".repeat(ARGUMENT_BYTES_MAX + 1)), "`v` is too long"),
-        (json!(vec!["a"; ELEMENTS_MAX + 1]), "the arguments are too long for a program"),
+        (json!("a".repeat(MAX_ARGUMENT_BYTES + 1)), "`v` is too long"),
+        (json!(vec!["a"; MAX_ELEMENTS + 1]), "the arguments are too long for a program"),
     ] {
         assert_eq!(fill(&["{v}"], &json!({ "v": value })), Err(problem.to_owned()));
     }
     assert_eq!(fill(&["{v}"], &json!({})), Err("`v` must be a text or a number".into()));
-    let repeated = fill(&["{v}", "{v}", "{v}"], &json!({ "v": "a".repeat(ARGUMENT_BYTES_MAX) }));
+    let repeated = fill(&["{v}", "{v}", "{v}"], &json!({ "v": "a".repeat(MAX_ARGUMENT_BYTES) }));
     assert_eq!(repeated, Err("the arguments are too long for a program".into()));
 }
 
