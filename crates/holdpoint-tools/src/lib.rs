@@ -49,6 +49,6 @@ pub use schema::{SCHEMA_PROBLEMS_MAX, SchemaProblem, schema_of};
 pub use standalone::{DEFAULT_TIMEOUT, OUTPUT_CHARS_MAX, ToolExecutionResult, ToolExecutor};
 pub use threads::{LOST_THREADS_MAX, Saturated, THREADS_MAX, ThreadPool};
 pub use tool::{
-    AsyncForm, Blocking, CallFacts, Extensions, Gate, Inquiry, IntoToolResult, Json, MadeTool, PlainForm, Tool,
-    ToolCall, ToolError, ToolFault, ToolFunction, blocking_tool, raw_blocking_tool, raw_tool, tool,
+    Blocking, CallFacts, Extensions, Gate, Inquiry, IntoToolResult, Json, MadeTool, Tool, ToolCall, ToolError,
+    ToolFault, ToolFunction, blocking_tool, raw_blocking_tool, raw_tool, tool,
 };

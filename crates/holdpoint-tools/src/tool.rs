@@ -15,7 +15,7 @@ use holdpoint_core::{CallKey, ToolResult};
 
 pub use call::{CallFacts, Extensions, Gate, ToolCall};
 pub use error::{ToolError, ToolFault};
-pub use function::{AsyncForm, PlainForm, ToolFunction};
+pub use function::ToolFunction;
 pub use inquiry::Inquiry;
 pub use made::{MadeTool, blocking_tool, raw_blocking_tool, raw_tool, tool};
 pub use result::{IntoToolResult, Json};

@@ -1,7 +1,6 @@
 //! Tools made from functions.
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,17 +10,17 @@ use futures_util::future::BoxFuture;
 use holdpoint_core::{Repeat, ToolResult};
 use serde_json::Value;
 
-use super::function::{AsyncForm, PlainForm, ToolFunction};
-use super::{Blocking, IntoToolResult, Tool, ToolCall, ToolDefinition, ToolError};
+use super::{Blocking, IntoToolResult, Tool, ToolCall, ToolDefinition, ToolError, ToolFunction};
 
-type Body = dyn Fn(ToolCall) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
+type Running = BoxFuture<'static, Result<ToolResult, ToolError>>;
 
 /// A tool made from a function; its methods say what nobody can see from the function.
 #[derive(Clone)]
+#[must_use]
 pub struct MadeTool {
     definition: ToolDefinition,
     blocking: Blocking,
-    body: Arc<Body>,
+    body: Arc<dyn Fn(ToolCall) -> Running + Send + Sync>,
 }
 
 /// A tool from an async function; the schema is derived from the type of its first parameter.
@@ -50,12 +49,15 @@ pub struct MadeTool {
 /// })
 /// .parallelizable(true);
 /// ```
-pub fn tool<F, T>(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, function: F) -> MadeTool
+pub fn tool<F, Marker>(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, function: F) -> MadeTool
 where
-    F: ToolFunction<AsyncForm<T>>,
+    F: ToolFunction<Marker, Output: Future<Output: IntoToolResult> + Send + 'static>,
 {
-    let definition = ToolDefinition::new(name, description, F::schema());
-    MadeTool { definition, blocking: Blocking::No, body: Arc::new(move |call| function.call(call)) }
+    let body = move |call| match function.call(call) {
+        Ok(work) => awaited(work),
+        Err(error) => std::future::ready(Err(error)).boxed(),
+    };
+    MadeTool::new(ToolDefinition::new(name, description, F::schema()), Blocking::No, body)
 }
 
 /// A tool from a plain function, which gets a thread of its own while it works.
@@ -68,12 +70,12 @@ where
 ///
 /// let read = blocking_tool("read", "Reads a page", |page: Page| std::fs::read_to_string(page.path));
 /// ```
-pub fn blocking_tool<F, T>(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, function: F) -> MadeTool
+pub fn blocking_tool<F, Marker>(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, function: F) -> MadeTool
 where
-    F: ToolFunction<PlainForm<T>>,
+    F: ToolFunction<Marker, Output: IntoToolResult>,
 {
-    let definition = ToolDefinition::new(name, description, F::schema());
-    MadeTool { definition, blocking: Blocking::Yes, body: Arc::new(move |call| function.call(call)) }
+    let body = move |call| std::future::ready(function.call(call).into_tool_result()).boxed();
+    MadeTool::new(ToolDefinition::new(name, description, F::schema()), Blocking::Yes, body)
 }
 
 /// A tool with a schema of your own. The function gets the call and reads the arguments from it.
@@ -94,12 +96,7 @@ where
     F: Fn(ToolCall) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: IntoToolResult> + Send + 'static,
 {
-    let body = move |call| {
-        let work = function(call);
-        async move { work.await.into_tool_result() }.boxed()
-    };
-    let definition = ToolDefinition::new(name, description, schema);
-    MadeTool { definition, blocking: Blocking::No, body: Arc::new(body) }
+    MadeTool::new(ToolDefinition::new(name, description, schema), Blocking::No, move |call| awaited(function(call)))
 }
 
 /// A tool with a schema of your own from a plain function, which gets a thread of its own while it works.
@@ -114,41 +111,47 @@ where
     R: IntoToolResult,
 {
     let body = move |call| std::future::ready(function(call).into_tool_result()).boxed();
-    let definition = ToolDefinition::new(name, description, schema);
-    MadeTool { definition, blocking: Blocking::Yes, body: Arc::new(body) }
+    MadeTool::new(ToolDefinition::new(name, description, schema), Blocking::Yes, body)
+}
+
+fn awaited(work: impl Future<Output: IntoToolResult> + Send + 'static) -> Running {
+    async move { work.await.into_tool_result() }.boxed()
 }
 
 impl MadeTool {
+    fn new(
+        definition: ToolDefinition,
+        blocking: Blocking,
+        body: impl Fn(ToolCall) -> Running + Send + Sync + 'static,
+    ) -> Self {
+        Self { definition, blocking, body: Arc::new(body) }
+    }
+
     /// Whether it may run beside others.
-    #[must_use]
     pub fn parallelizable(mut self, parallelizable: bool) -> Self {
         self.definition.metadata.parallelizable = Some(parallelizable);
         self
     }
 
     /// Whether it may be started again when nobody knows whether it took effect.
-    #[must_use]
     pub fn repeat(mut self, repeat: Repeat) -> Self {
         self.definition.metadata.repeat = repeat;
         self
     }
 
     /// Its own time limit, before the run's.
-    #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.definition.metadata.timeout = Some(timeout);
         self
     }
 
     /// Where it comes from: `native`, `mcp:SERVER`, `skills`, `http`, `command` or `worker`.
-    #[must_use]
     pub fn source(mut self, source: impl Into<Arc<str>>) -> Self {
         self.definition.metadata.source = source.into();
         self
     }
 
     /// Changes when its answers change.
-    #[must_use]
     pub fn version(mut self, version: impl Into<Arc<str>>) -> Self {
         self.definition.metadata.version = Some(version.into());
         self
