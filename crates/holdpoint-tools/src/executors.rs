@@ -1,26 +1,15 @@
 //! Executors: when and where the calls of a turn run.
 
 mod batch;
-mod choice;
-mod concurrent;
-mod defer_all;
-mod inline;
 mod registry;
-mod route;
 mod schedule;
 #[cfg(test)]
 mod tests;
-mod threads;
 
 use async_trait::async_trait;
 
 pub use batch::{Batch, BatchCall, Ran, RunOne};
-pub use choice::{ChoiceError, ToolConcurrency};
-pub use concurrent::Concurrent;
-pub use defer_all::DeferAll;
-pub use inline::Inline;
-pub use registry::Executors;
-pub use threads::Threads;
+pub use registry::{ChoiceError, Executors};
 
 /// Decides when and where the calls of a turn run, and nothing else: [`Batch::run`] already contains hooks, timeout and
 /// intent. Every call of the batch must be run or deferred once; when one says [`Ran::Stop`], nothing more is started.

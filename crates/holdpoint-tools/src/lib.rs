@@ -37,10 +37,7 @@ mod tool;
 pub use around::{
     Around, AroundCall, Chain, HOOK_WAIT_MS_MAX, HookError, HookFault, HookFuture, Next, around_fn, around_tool,
 };
-pub use executors::{
-    Batch, BatchCall, ChoiceError, Concurrent, DeferAll, Execute, Executors, Inline, Ran, RunOne, Threads,
-    ToolConcurrency,
-};
+pub use executors::{Batch, BatchCall, ChoiceError, Execute, Executors, Ran, RunOne};
 pub use holdpoint_codec::{ToolDefinition, ToolMetadata};
 pub use invoke::{Asking, Invocation, Invoke, Place, Unsettled, invoke, invoke_gated, invoke_or_ask};
 pub use output::{TRUNCATED, limit_output};

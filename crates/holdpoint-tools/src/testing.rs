@@ -108,7 +108,7 @@ fn batch_call(index: CallIndex, text: &str) -> BatchCall {
 }
 
 pub(crate) fn batch(tools: &[&str], choice: &ExecutorChoice, run_one: Arc<dyn RunOne>) -> Batch {
-    Batch::new(calls(tools), run_one).with_parallel(choice.parallel).with_max_concurrency(choice.max_concurrency)
+    Batch::new(calls(tools), choice, run_one)
 }
 
 pub(crate) fn choice(name: &str, parallel: Parallel, max_concurrency: Option<u32>) -> ExecutorChoice {

@@ -144,7 +144,7 @@ async fn each_call_runs_in_a_child_process_inside_hooks_intent_and_timeout() {
     let mut executors = Executors::new();
     executors.register("child_process", Arc::new(InChildProcess)).unwrap();
     let choice = ExecutorChoice { name: "child_process".into(), ..ExecutorChoice::default() };
-    executors.choose(&choice).unwrap().execute(Batch::new(calls, driver.clone())).await;
+    executors.choose(&choice).unwrap().execute(Batch::new(calls, &choice, driver.clone())).await;
 
     let settled = driver.settled.lock().unwrap();
     let seen: Vec<_> = settled.iter().map(|settlement| (settlement.outcome, settlement.code)).collect();

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use holdpoint_core::{CallIndex, Parallel, ToolName};
+use holdpoint_core::{CallIndex, ExecutorChoice, Parallel, ToolName};
 
 use crate::{Place, ToolDefinition, ToolMetadata};
 
 /// Calls that may run now, in the order in which the model asked. Cheap to clone.
 #[derive(Clone)]
+#[must_use]
 pub struct Batch {
     calls: Arc<[BatchCall]>,
     parallel: Parallel,
@@ -53,38 +54,14 @@ pub enum Ran {
 
 impl Batch {
     /// These calls, in the order in which the model asked.
-    pub fn new(calls: impl Into<Arc<[BatchCall]>>, run_one: Arc<dyn RunOne>) -> Self {
-        Self {
-            calls: calls.into(),
-            parallel: Parallel::Marked,
-            max_concurrency: Some(4),
-            run_one,
-            stopped: Arc::default(),
-        }
-    }
-
-    /// Which tools may run beside others.
-    #[must_use]
-    pub fn with_parallel(mut self, parallel: Parallel) -> Self {
-        self.parallel = parallel;
-        self
-    }
-
-    /// How many calls may run at once; `None` is no limit.
-    #[must_use]
-    pub fn with_max_concurrency(mut self, max_concurrency: Option<u32>) -> Self {
-        self.max_concurrency = max_concurrency;
-        self
+    pub fn new(calls: impl Into<Arc<[BatchCall]>>, choice: &ExecutorChoice, run_one: Arc<dyn RunOne>) -> Self {
+        let ExecutorChoice { parallel, max_concurrency, .. } = *choice;
+        Self { calls: calls.into(), parallel, max_concurrency, run_one, stopped: Arc::default() }
     }
 
     /// The calls.
     pub fn calls(&self) -> &[BatchCall] {
         &self.calls
-    }
-
-    /// Which tools may run beside others.
-    pub fn parallel(&self) -> Parallel {
-        self.parallel
     }
 
     /// How many calls may run at once; `None` is no limit.
@@ -142,7 +119,6 @@ impl Batch {
     }
 
     /// The same batch with only some of its calls; a stop in one part stops all.
-    #[must_use]
     pub fn part(&self, calls: Vec<BatchCall>) -> Self {
         Self { calls: calls.into(), ..self.clone() }
     }

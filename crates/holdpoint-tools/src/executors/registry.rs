@@ -5,12 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use globset::GlobBuilder;
-use holdpoint_core::{ExecutorChoice, Route};
+use holdpoint_core::{Code, ExecutorChoice, Route};
+use thiserror::Error;
 
-use super::choice::check_limit;
-use super::route::Routed;
-use super::schedule::Lane;
-use super::{ChoiceError, Concurrent, DeferAll, Execute, Inline, Threads, ToolConcurrency};
+use super::Execute;
+use super::schedule::{Lane, Routed};
 use crate::{Place, THREADS_MAX, ThreadPool};
 
 /// The built-in executors, and those that an application registered. Cheap to clone; clones share the threads.
@@ -20,9 +19,58 @@ pub struct Executors {
     custom: BTreeMap<Arc<str>, Arc<dyn Execute>>,
 }
 
+/// Why a choice cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ChoiceError {
+    /// No executor has this name.
+    #[error("there is no executor `{name}`, hint: known are {}", listed(known))]
+    UnknownExecutor {
+        /// The name.
+        name: Arc<str>,
+        /// The names that are known, sorted.
+        known: Vec<Arc<str>>,
+    },
+    /// Nothing could ever run.
+    #[error("`max_concurrency` is 0, hint: it must be at least 1")]
+    NoConcurrency,
+    /// Threads without a limit.
+    #[error("`max_concurrency` is `none` with the executor `threads`, hint: only `concurrent` may be without a limit")]
+    UnlimitedThreads,
+    /// A route that is not a glob.
+    #[error("the route `{pattern}` is not a glob")]
+    BadPattern {
+        /// The pattern.
+        pattern: Arc<str>,
+    },
+    /// A name that stands for one of the built-in executors, or for nothing.
+    #[error("an executor cannot be registered as `{name}`")]
+    ReservedName {
+        /// The name.
+        name: Arc<str>,
+    },
+}
+
+impl ChoiceError {
+    /// Its stable code.
+    pub fn code(&self) -> Code {
+        match self {
+            ChoiceError::UnknownExecutor { .. } => Code::UnknownExecutor,
+            ChoiceError::NoConcurrency
+            | ChoiceError::UnlimitedThreads
+            | ChoiceError::BadPattern { .. }
+            | ChoiceError::ReservedName { .. } => Code::InvalidConfig,
+        }
+    }
+}
+
+fn listed(names: &[Arc<str>]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
 impl Default for Executors {
     fn default() -> Self {
-        Self::with_pool(Arc::new(ThreadPool::new(THREADS_MAX)))
+        Self { pool: Arc::new(ThreadPool::new(THREADS_MAX)), custom: BTreeMap::new() }
     }
 }
 
@@ -33,16 +81,6 @@ impl Executors {
     /// The built-in ones.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// The built-in ones, with these threads.
-    pub fn with_pool(pool: Arc<ThreadPool>) -> Self {
-        Self { pool, custom: BTreeMap::new() }
-    }
-
-    /// The threads of `threads`.
-    pub fn pool(&self) -> &Arc<ThreadPool> {
-        &self.pool
     }
 
     /// Adds an executor, or replaces the one that was registered under its name. The built-in ones stay what they are.
@@ -65,14 +103,12 @@ impl Executors {
 
     /// The executor of a choice, routes included. Fails here, before anything runs, if the choice cannot be.
     pub fn choose(&self, choice: &ExecutorChoice) -> Result<Arc<dyn Execute>, ChoiceError> {
-        check_limit(choice)?;
-        if choice.routes.is_empty() {
-            return self.find(&choice.name);
-        }
-        let otherwise = self.lane(&choice.name)?;
-        let routes = choice.routes.iter().map(|route| Ok((pattern(route)?, self.lane(&route.executor)?)));
-        let routes = routes.collect::<Result<_, ChoiceError>>()?;
-        Ok(Arc::new(Routed { routes, otherwise }))
+        let otherwise = self.lane(&choice.name, choice.max_concurrency)?;
+        let routes = choice.routes.iter().map(|route| {
+            let lane = self.lane(&route.executor, choice.max_concurrency)?;
+            Ok((pattern(route)?, lane))
+        });
+        Ok(Arc::new(Routed { routes: routes.collect::<Result<_, ChoiceError>>()?, otherwise }))
     }
 
     /// The name of the executor that a choice has for a tool: that of the first route that matches, else the choice's own.
@@ -81,31 +117,19 @@ impl Executors {
         choice.routes.iter().find(matches).map_or(&choice.name, |route| &route.executor)
     }
 
-    fn find(&self, name: &Arc<str>) -> Result<Arc<dyn Execute>, ChoiceError> {
-        Ok(match ToolConcurrency::from(&**name) {
-            ToolConcurrency::Inline => Arc::new(Inline),
-            ToolConcurrency::Concurrent => Arc::new(Concurrent),
-            ToolConcurrency::Threads => Arc::new(Threads::new(Arc::clone(&self.pool))),
-            ToolConcurrency::DeferAll => Arc::new(DeferAll),
-            ToolConcurrency::Custom(name) => self.custom(name)?,
-        })
-    }
-
-    fn lane(&self, name: &Arc<str>) -> Result<Lane, ChoiceError> {
-        Ok(match ToolConcurrency::from(&**name) {
-            ToolConcurrency::Inline => Lane::Alone(Place::Task),
-            ToolConcurrency::Concurrent => Lane::Beside(Place::Task),
-            ToolConcurrency::Threads => Lane::Beside(Place::Threads(Arc::clone(&self.pool))),
-            ToolConcurrency::DeferAll => Lane::Defer,
-            ToolConcurrency::Custom(name) => Lane::Through(self.custom(name)?),
-        })
-    }
-
-    fn custom(&self, name: Arc<str>) -> Result<Arc<dyn Execute>, ChoiceError> {
-        match self.custom.get(&name) {
-            Some(executor) => Ok(Arc::clone(executor)),
-            None => Err(ChoiceError::UnknownExecutor { name, known: self.known() }),
+    fn lane(&self, name: &Arc<str>, max_concurrency: Option<u32>) -> Result<Lane, ChoiceError> {
+        if max_concurrency == Some(0) {
+            return Err(ChoiceError::NoConcurrency);
         }
+        Ok(match (&**name, self.custom.get(name)) {
+            ("inline" | "sequential", _) => Lane::Alone,
+            ("concurrent" | "async", _) => Lane::Beside(Place::Task),
+            ("threads", _) if max_concurrency.is_none() => return Err(ChoiceError::UnlimitedThreads),
+            ("threads", _) => Lane::Beside(Place::Threads(Arc::clone(&self.pool))),
+            ("defer_all", _) => Lane::Defer,
+            (_, Some(executor)) => Lane::Through(Arc::clone(executor)),
+            (_, None) => return Err(ChoiceError::UnknownExecutor { name: Arc::clone(name), known: self.known() }),
+        })
     }
 }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
+use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream};
+use globset::GlobMatcher;
 use holdpoint_core::CallIndex;
 
 use super::{Batch, BatchCall, Execute};
@@ -19,10 +21,28 @@ pub(super) enum Lane {
     Defer,
     /// Beside others, if the batch lets it.
     Beside(Place),
-    /// A barrier: what was asked before it ends first, what was asked after it waits.
-    Alone(Place),
+    /// A barrier, as a task: what was asked before it ends first, what was asked after it waits.
+    Alone,
     /// To another executor, with its neighbours of the same kind. A barrier too.
     Through(Arc<dyn Execute>),
+}
+
+/// The first pattern that matches the registered name chooses the lane.
+pub(super) struct Routed {
+    pub(super) routes: Vec<(GlobMatcher, Lane)>,
+    pub(super) otherwise: Lane,
+}
+
+#[async_trait]
+impl Execute for Routed {
+    async fn execute(&self, batch: Batch) {
+        let (deferred, groups) = self.plan(&batch);
+        let mut defer = Beside::default();
+        deferred.into_iter().for_each(|call| defer.push(Box::pin(batch.defer(call))));
+        // Both are polled at once: what is deferred holds nobody up.
+        let deferred = async { while defer.next().await.is_some() {} };
+        futures_util::future::join(deferred, run_groups(&batch, groups)).await;
+    }
 }
 
 /// What runs between two barriers.
@@ -32,32 +52,32 @@ enum Group {
     Through(Arc<dyn Execute>, Vec<BatchCall>),
 }
 
-/// Runs a batch by the lanes that `lane` gives to its calls.
-pub(super) async fn run(batch: &Batch, lane: impl Fn(&BatchCall) -> Lane) {
-    let (deferred, groups) = plan(batch, lane);
-    let defer: Vec<Work<'_>> = deferred.into_iter().map(|call| Box::pin(batch.defer(call)) as Work<'_>).collect();
-    // Both are polled at once: what is deferred holds nobody up.
-    futures_util::future::join(all_at_once(defer), run_groups(batch, groups)).await;
-}
-
-fn plan(batch: &Batch, lane: impl Fn(&BatchCall) -> Lane) -> (Vec<CallIndex>, Vec<Group>) {
-    let mut deferred = Vec::new();
-    let mut groups: Vec<Group> = Vec::new();
-    for call in batch.calls() {
-        match (lane(call), groups.last_mut()) {
-            (Lane::Defer, _) => deferred.push(call.index),
-            (Lane::Beside(place), last) if batch.may_run_beside_others(call) => match last {
-                Some(Group::Beside(calls)) => calls.push((call.index, place)),
-                _ => groups.push(Group::Beside(vec![(call.index, place)])),
-            },
-            (Lane::Beside(place) | Lane::Alone(place), _) => groups.push(Group::Alone(call.index, place)),
-            (Lane::Through(executor), Some(Group::Through(same, calls))) if Arc::ptr_eq(&executor, same) => {
-                calls.push(call.clone());
-            }
-            (Lane::Through(executor), _) => groups.push(Group::Through(executor, vec![call.clone()])),
-        }
+impl Routed {
+    fn lane(&self, call: &BatchCall) -> Lane {
+        let route = self.routes.iter().find(|(pattern, _)| pattern.is_match(call.tool.as_str()));
+        route.map_or(&self.otherwise, |(_, lane)| lane).clone()
     }
-    (deferred, groups)
+
+    fn plan(&self, batch: &Batch) -> (Vec<CallIndex>, Vec<Group>) {
+        let mut deferred = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
+        for call in batch.calls() {
+            match (self.lane(call), groups.last_mut()) {
+                (Lane::Defer, _) => deferred.push(call.index),
+                (Lane::Beside(place), last) if batch.may_run_beside_others(call) => match last {
+                    Some(Group::Beside(calls)) => calls.push((call.index, place)),
+                    _ => groups.push(Group::Beside(vec![(call.index, place)])),
+                },
+                (Lane::Beside(place), _) => groups.push(Group::Alone(call.index, place)),
+                (Lane::Alone, _) => groups.push(Group::Alone(call.index, Place::Task)),
+                (Lane::Through(executor), Some(Group::Through(same, calls))) if Arc::ptr_eq(&executor, same) => {
+                    calls.push(call.clone());
+                }
+                (Lane::Through(executor), _) => groups.push(Group::Through(executor, vec![call.clone()])),
+            }
+        }
+        (deferred, groups)
+    }
 }
 
 async fn run_groups(batch: &Batch, groups: Vec<Group>) {
@@ -96,12 +116,6 @@ fn run_one(batch: &Batch, call: CallIndex, place: Place) -> Work<'_> {
     Box::pin(async move {
         batch.run_in(call, place).await;
     })
-}
-
-async fn all_at_once(works: Vec<Work<'_>>) {
-    let mut started = Beside::default();
-    works.into_iter().for_each(|work| started.push(work));
-    while started.next().await.is_some() {}
 }
 
 type Work<'a> = BoxFuture<'a, ()>;

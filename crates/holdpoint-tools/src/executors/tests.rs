@@ -8,7 +8,7 @@ use holdpoint_core::{CallIndex, Code, ExecutorChoice, Parallel, Route};
 use tokio::time::Instant;
 
 use crate::testing::{Recorder, batch, choice, waits, wakes_itself};
-use crate::{Batch, ChoiceError, Execute, Executors, Place, Ran, RunOne, ToolConcurrency};
+use crate::{Batch, ChoiceError, Execute, Executors, Place, Ran, RunOne};
 
 async fn run(tools: &[&str], seconds: &[u64], choice: &ExecutorChoice) -> Vec<String> {
     run_with(&Executors::new(), tools, Recorder::new(seconds), choice).await
@@ -270,31 +270,4 @@ fn built_in_names_cannot_be_taken() {
         assert_eq!(error, ChoiceError::ReservedName { name: name.into() });
         assert_eq!(error.code(), Code::InvalidConfig);
     }
-}
-
-#[test]
-fn modes_are_read_by_name_and_aliases_mean_the_same() {
-    let mut choice = ExecutorChoice::default();
-    for (word, name) in [
-        ("inline", "inline"),
-        ("sequential", "inline"),
-        ("concurrent", "concurrent"),
-        ("async", "concurrent"),
-        ("threads", "threads"),
-        ("defer_all", "defer_all"),
-        ("mine", "mine"),
-    ] {
-        ToolConcurrency::from(word).apply(&mut choice, Some(5)).unwrap();
-        assert_eq!((&*choice.name, choice.max_concurrency), (name, Some(5)));
-    }
-}
-
-#[test]
-fn a_mode_that_cannot_be_changes_nothing() {
-    let mut choice = ExecutorChoice::default();
-    assert_eq!(ToolConcurrency::Threads.apply(&mut choice, None), Err(ChoiceError::UnlimitedThreads));
-    assert_eq!(ToolConcurrency::Concurrent.apply(&mut choice, Some(0)), Err(ChoiceError::NoConcurrency));
-    assert_eq!(choice, ExecutorChoice::default());
-    ToolConcurrency::Concurrent.apply(&mut choice, None).unwrap();
-    assert_eq!(choice.max_concurrency, None);
 }

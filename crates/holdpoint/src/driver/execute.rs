@@ -163,10 +163,7 @@ impl Driver {
             span: self.turn.1.clone(),
             reports,
         };
-        let choice = &settings.executor;
-        let batch = Batch::new(batch_calls, Arc::new(run_one))
-            .with_parallel(choice.parallel)
-            .with_max_concurrency(choice.max_concurrency);
+        let batch = Batch::new(batch_calls, &settings.executor, Arc::new(run_one));
         let guarded = AssertUnwindSafe(async move { executor.execute(batch).await });
         Ok(Box::pin(guarded.catch_unwind().map(|ended| {
             if ended.is_err() {
