@@ -13,7 +13,7 @@ use holdpoint_core::{
     Turn,
 };
 use holdpoint_mcp::{McpServers, ServerConfig};
-use holdpoint_tools::{CallFacts, Invocation, Place, Tool, ToolCall, Unsettled, invoke_or_ask};
+use holdpoint_tools::{Asking, CallFacts, Invocation, Place, Tool, ToolCall, Unsettled, invoke_gated};
 use serde_json::{Map, Value, json};
 
 /// How often a server may ask about one call.
@@ -45,7 +45,7 @@ async fn settle(tool: &Arc<dyn Tool>) -> Result<Settlement, Box<dyn std::error::
             output_bytes_max: 200_000,
             error_detail: ErrorDetail::Debug,
         };
-        match invoke_or_ask(invocation).await {
+        match invoke_gated(&invocation, Asking::Person, Arc::new(|| true)).await {
             Ok(settlement) => return Ok(settlement),
             Err(Unsettled::Asks(inquiry)) => given = Some(Given { asks: Arc::new(inquiry.to_result()), answer: None }),
             Err(Unsettled::Unknown | Unsettled::NotStarted) => return Err("nobody knows what became of it".into()),

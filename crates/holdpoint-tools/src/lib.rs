@@ -39,7 +39,7 @@ pub use around::{
 };
 pub use executors::{Batch, BatchCall, ChoiceError, Execute, Executors, Ran, RunOne};
 pub use holdpoint_codec::{ToolDefinition, ToolMetadata};
-pub use invoke::{Asking, Invocation, Invoke, Place, Unsettled, invoke, invoke_gated, invoke_or_ask};
+pub use invoke::{Asking, Invocation, Invoke, Place, Unsettled, invoke, invoke_gated};
 pub use output::{TRUNCATED, limit_output};
 pub use registry::{RegisteredTool, Registry, RegistryError, TOOL_NAME_BYTES_MAX};
 pub use schema::{SCHEMA_PROBLEMS_MAX, SchemaProblem, schema_of};

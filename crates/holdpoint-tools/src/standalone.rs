@@ -11,13 +11,12 @@ use std::time::Duration;
 
 use holdpoint_codec::{Context, arguments_for, canonical_value, idempotency_key, parse_arguments};
 use holdpoint_core::{
-    Arguments, Attempt, CallId, CallIndex, CallKey, ErrorDetail, RequestedName, RunId, Settings, ToolName, Turn,
+    Arguments, Attempt, CallId, CallIndex, CallKey, ErrorDetail, RequestedName, RunId, Settings, Turn,
 };
 use serde_json::{Value, json};
 
-use crate::invoke::{open_gate, run_body};
 use crate::{
-    CallFacts, Invocation, Place, RegisteredTool, Registry, RegistryError, Tool, ToolCall, ToolDefinition, limit_output,
+    CallFacts, Invocation, Place, RegisteredTool, Registry, RegistryError, Tool, ToolCall, ToolDefinition, invoke,
 };
 
 /// The limit of an executor that has no other.
@@ -28,6 +27,7 @@ pub const OUTPUT_CHARS_MAX: usize = 2_000;
 /// Runs registered tools, and nothing else, with a limit, and never fails or panics. For callers that are not a model:
 /// there is no policy, no pause and no log.
 #[derive(Debug)]
+#[must_use]
 pub struct ToolExecutor {
     registry: Registry,
     timeout: Duration,
@@ -71,7 +71,6 @@ impl ToolExecutor {
     }
 
     /// The limit of every tool that has none of its own.
-    #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -94,49 +93,34 @@ impl ToolExecutor {
 
     /// Runs a tool by name.
     pub async fn execute(&self, name: &str, arguments: Value, context: &Context) -> ToolExecutionResult {
-        let arguments = match arguments {
-            Value::Null => None,
-            Value::String(text) => Some(text),
-            other => Some(canonical_value(&other)),
+        let Some(tool) = self.registry.resolve(&RequestedName::new(name)) else {
+            let shown = shown(name);
+            tracing::warn!(tool = shown, "security: a tool that is not registered was asked for and blocked");
+            return ToolExecutionResult::failed(name, format!("tool not registered: `{shown}`"));
         };
-        self.execute_text(name, arguments.as_deref(), context).await
+        match read_arguments(tool, arguments) {
+            Ok(arguments) => self.run(tool, self.call(tool, name, arguments, context)).await,
+            Err(error) => ToolExecutionResult::failed(name, error),
+        }
     }
 
     /// Runs a tool call of an OpenAI reply: `{"function": {"name": …, "arguments": "{…}"}}`.
     pub async fn execute_tool_call(&self, tool_call: &Value) -> ToolExecutionResult {
-        self.execute_tool_call_in(tool_call, &Context::new()).await
-    }
-
-    /// The same with a context.
-    pub async fn execute_tool_call_in(&self, tool_call: &Value, context: &Context) -> ToolExecutionResult {
         let function = tool_call.get("function").unwrap_or(tool_call);
         let Some(name) = function.get("name").and_then(Value::as_str) else {
             return ToolExecutionResult::failed("", "the tool call has no function name");
         };
         let arguments = function.get("arguments").cloned().unwrap_or_default();
-        self.execute(name, arguments, context).await
+        self.execute(name, arguments, &Context::new()).await
     }
 
-    async fn execute_text(&self, name: &str, raw: Option<&str>, context: &Context) -> ToolExecutionResult {
-        let requested = RequestedName::new(name);
-        let Some(tool) = self.registry.resolve(&requested) else {
-            tracing::warn!(tool = shown(name), "security: a tool that is not registered was asked for and blocked");
-            return ToolExecutionResult::failed(name, format!("tool not registered: `{}`", shown(name)));
-        };
-        match understood(tool, raw) {
-            Ok(arguments) => self.run(tool, self.call_of(requested, arguments, context)).await,
-            Err(error) => ToolExecutionResult::failed(name, error),
-        }
-    }
-
-    fn call_of(&self, requested: RequestedName, arguments: BoundArguments<'_>, context: &Context) -> ToolCall {
-        let BoundArguments { tool, arguments } = arguments;
+    fn call(&self, tool: &RegisteredTool, requested: &str, arguments: Arguments, context: &Context) -> ToolCall {
         let index = CallIndex(self.executions.fetch_add(1, Ordering::Relaxed));
         let run = context.run_id().unwrap_or(&self.own_id).clone();
         ToolCall::new(CallFacts {
             id: CallId::new(format!("tc_{}", u64::from(index.0) + 1)),
-            requested,
-            tool: tool.clone(),
+            requested: RequestedName::new(requested),
+            tool: tool.name().clone(),
             // Two executors may work for one run, so the key is made from an id that no other has.
             idempotency_key: idempotency_key(&self.own_id, Turn(0), index, arguments.digest()),
             key: CallKey { run, turn: Turn(0), index },
@@ -147,30 +131,20 @@ impl ToolExecutor {
     }
 
     async fn run(&self, tool: &RegisteredTool, call: ToolCall) -> ToolExecutionResult {
-        let output_bytes_max = Settings::default().max_tool_output_bytes;
-        let (tool_name, key) = (call.requested().as_str().to_owned(), call.key().clone());
-        let invocation = Invocation {
+        let tool_name = call.requested().as_str().to_owned();
+        let settlement = invoke(Invocation {
             tool: Arc::clone(tool.tool()),
             call,
             timeout: self.timeout,
             place: Place::Task,
-            output_bytes_max,
+            output_bytes_max: Settings::default().max_tool_output_bytes,
             error_detail: ErrorDetail::Debug,
-        };
-        let done = run_body(invocation, open_gate()).await;
-        done.nobody_is_asked(&**tool.tool(), &key);
-        let report = done.ended.into_report(tool.definition());
-        let (output, error) = match report {
-            Ok(result) => (limit_output(result, output_bytes_max).text(), None),
-            Err(error) => (String::new(), Some(error)),
-        };
-        ToolExecutionResult {
-            tool_name,
-            success: error.is_none(),
-            output,
-            latency_ms: done.latency.as_secs_f64() * 1000.0,
-            error,
-        }
+        })
+        .await;
+        let text = settlement.result.text();
+        let (output, error) = if settlement.result.is_error() { (String::new(), Some(text)) } else { (text, None) };
+        let latency_ms = settlement.latency_us as f64 / 1000.0;
+        ToolExecutionResult { tool_name, success: error.is_none(), output, latency_ms, error }
     }
 }
 
@@ -204,20 +178,19 @@ impl fmt::Debug for ToolExecutionResult {
     }
 }
 
-/// Arguments that fit a tool.
-struct BoundArguments<'a> {
-    tool: &'a ToolName,
-    arguments: Arguments,
-}
-
-fn understood<'a>(tool: &'a RegisteredTool, raw: Option<&str>) -> Result<BoundArguments<'a>, String> {
-    let text = parse_arguments(raw).map_err(|problem| problem.to_string())?;
+fn read_arguments(tool: &RegisteredTool, arguments: Value) -> Result<Arguments, String> {
+    let raw = match arguments {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(canonical_value(&other)),
+    };
+    let text = parse_arguments(raw.as_deref()).map_err(|problem| problem.to_string())?;
     let arguments = arguments_for(tool.name().as_str(), &text);
     tool.validate(&arguments).map_err(|problems| {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         format!("invalid arguments: {}", problems.join("; "))
     })?;
-    Ok(BoundArguments { tool: tool.name(), arguments })
+    Ok(arguments)
 }
 
 /// A name as a log may show it: short, and nothing that cannot be seen.

@@ -306,7 +306,7 @@ async fn a_program_is_not_started_once_the_gate_of_its_call_is_closed() {
         output_bytes_max: 200_000,
         error_detail: ErrorDetail::Safe,
     };
-    let ended = invoke_gated(invocation, Asking::Nobody, gate).await;
+    let ended = invoke_gated(&invocation, Asking::Nobody, gate).await;
     assert!(matches!(ended, Err(Unsettled::NotStarted)), "{ended:?}");
     assert!(!mark.exists());
 }

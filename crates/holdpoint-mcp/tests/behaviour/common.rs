@@ -13,7 +13,7 @@ use holdpoint_core::{
     Attempt, CallId, CallIndex, CallKey, ErrorDetail, Given, IdempotencyKey, RequestedName, RunId, Settlement, Turn,
 };
 use holdpoint_mcp::{McpServers, Protocol, ServerConfig};
-use holdpoint_tools::{CallFacts, Invocation, Place, Tool, ToolCall, Unsettled, invoke_or_ask};
+use holdpoint_tools::{Asking, CallFacts, Invocation, Place, Tool, ToolCall, Unsettled, invoke_gated};
 use serde_json::Value;
 
 /// Where `scripts/mcp-servers` put everything.
@@ -110,15 +110,15 @@ pub(crate) async fn try_call(
     calling: Calling,
 ) -> Result<Settlement, Unsettled> {
     let call = tool_call(tool, &arguments).with_given(calling.given.map(Arc::new));
-    invoke_or_ask(Invocation {
+    let invocation = Invocation {
         tool: Arc::clone(tool),
         call,
         timeout: calling.timeout,
         place: Place::Task,
         output_bytes_max: 200_000,
         error_detail: ErrorDetail::Safe,
-    })
-    .await
+    };
+    invoke_gated(&invocation, Asking::Person, Arc::new(|| true)).await
 }
 
 pub(crate) async fn call(tool: &Arc<dyn Tool>, arguments: Value) -> Settlement {

@@ -66,7 +66,7 @@ async fn a_call_is_not_sent_once_its_gate_is_closed() {
         output_bytes_max: 200_000,
         error_detail: ErrorDetail::Safe,
     };
-    let ended = invoke_gated(invocation, Asking::Nobody, gate).await;
+    let ended = invoke_gated(&invocation, Asking::Nobody, gate).await;
     assert!(matches!(ended, Err(Unsettled::NotStarted)), "{ended:?}");
     assert_eq!(counts(&servers).await["works"], 0);
 }

@@ -301,7 +301,7 @@ async fn a_tool_that_waits_first_does_not_start_once_its_gate_is_closed() {
             }
         });
         let gate: Gate = Arc::new(move || open.load(Ordering::Acquire));
-        let ended = invoke_gated(Invocation { place, ..invocation(waits, "{}") }, Asking::Nobody, gate).await;
+        let ended = invoke_gated(&Invocation { place, ..invocation(waits, "{}") }, Asking::Nobody, gate).await;
         assert!(matches!(ended, Err(Unsettled::NotStarted)), "{ended:?}");
         assert_eq!(effects.load(Ordering::Acquire), 0);
     }

@@ -16,7 +16,10 @@ pub(super) fn safe(name: &ToolName, fault: ToolFault) -> String {
         ToolFault::NeedsInput => format!("The tool `{name}` asks a person before it goes on, and nobody can be asked."),
         ToolFault::Unknown => format!("It is not known what became of the call of the tool `{name}`."),
         ToolFault::Saturated => format!("The tool `{name}` was not started: too many tools hang."),
-        ToolFault::NotStarted => not_started(name),
+        ToolFault::NotStarted => {
+            format!("The tool `{name}` was not started: this process does not hold its call any more.")
+        }
+        ToolFault::NoRuntime => format!("The tool `{name}` was not started: there is no async runtime with a timer."),
     }
 }
 
@@ -27,14 +30,6 @@ pub(super) fn timed_out(name: &ToolName, limit: Duration, repeat: Repeat) -> Str
 
 pub(super) fn cancelled(name: &ToolName, repeat: Repeat) -> String {
     format!("The run was cancelled while the tool `{name}` was running.{}", effect(repeat))
-}
-
-pub(super) fn no_runtime(name: &ToolName) -> String {
-    format!("The tool `{name}` was not started: there is no async runtime with a timer.")
-}
-
-pub(super) fn not_started(name: &ToolName) -> String {
-    format!("The tool `{name}` was not started: this process does not hold its call any more.")
 }
 
 fn effect(repeat: Repeat) -> &'static str {

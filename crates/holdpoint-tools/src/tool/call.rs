@@ -17,6 +17,7 @@ use super::ToolError;
 /// One call: what was asked, by whom, and how it may be told to stop. Cheap to clone; `Debug` hides the arguments and
 /// the context.
 #[derive(Clone)]
+#[must_use]
 pub struct ToolCall {
     facts: CallFacts,
     deadline: Option<Instant>,
@@ -68,49 +69,42 @@ impl ToolCall {
     }
 
     /// Told to stop by this token.
-    #[must_use]
     pub fn with_cancellation(mut self, cancellation: CancellationToken) -> Self {
         self.cancellation = cancellation;
         self
     }
 
     /// To be done by this moment.
-    #[must_use]
     pub fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
         self.deadline = deadline;
         self
     }
 
     /// With what the application keeps for its tools.
-    #[must_use]
     pub fn with_extensions(mut self, extensions: Extensions) -> Self {
         self.extensions = extensions;
         self
     }
 
     /// Reports of progress go here.
-    #[must_use]
     pub fn with_progress(mut self, sink: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
         self.progress = Some(sink);
         self
     }
 
     /// With what a person said to what the tool asked.
-    #[must_use]
     pub fn with_given(mut self, given: Option<Arc<Given>>) -> Self {
         self.given = given;
         self
     }
 
     /// With what is asked right before it takes effect.
-    #[must_use]
     pub(crate) fn with_gate(mut self, gate: Gate) -> Self {
         self.gate = Some(gate);
         self
     }
 
     /// The same call as another attempt.
-    #[must_use]
     pub fn with_attempt(mut self, attempt: Attempt) -> Self {
         self.facts.attempt = attempt;
         self
@@ -235,6 +229,7 @@ impl fmt::Debug for CallFacts {
 
 /// Values that an application keeps for its tools, one per type.
 #[derive(Clone, Default)]
+#[must_use]
 pub struct Extensions {
     values: Option<Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
 }
@@ -246,7 +241,6 @@ impl Extensions {
     }
 
     /// With one more; a value of the same type is replaced.
-    #[must_use]
     pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
         let mut values = self.values.map(Arc::unwrap_or_clone).unwrap_or_default();
         values.insert(TypeId::of::<T>(), Arc::new(value));

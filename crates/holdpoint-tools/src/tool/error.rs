@@ -31,6 +31,8 @@ pub enum ToolFault {
     Panicked,
     /// There was no thread for it.
     Saturated,
+    /// There was no async runtime with a timer for it.
+    NoRuntime,
     /// [`ToolCall::may_start`](crate::ToolCall::may_start) kept it from starting.
     NotStarted,
     /// It gave up because it was told to.
@@ -84,8 +86,7 @@ impl ToolError {
         self.inquiry.as_ref()
     }
 
-    /// Any fault.
-    pub fn with_fault(fault: ToolFault, message: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn with_fault(fault: ToolFault, message: impl Into<Arc<str>>) -> Self {
         Self { fault, message: message.into(), inquiry: None }
     }
 
@@ -109,9 +110,15 @@ impl ToolFault {
             ToolFault::Unusable => Code::UnusableResult,
             ToolFault::Panicked => Code::ToolPanicked,
             ToolFault::Saturated => Code::ExecutorSaturated,
+            ToolFault::NoRuntime => Code::NoRuntime,
             ToolFault::NotStarted => Code::ExecutorFailed,
             ToolFault::Cancelled => Code::RunCancelled,
         }
+    }
+
+    /// Whether the tool was started, and so may have had an effect.
+    pub(crate) fn has_started(self) -> bool {
+        !matches!(self, ToolFault::Saturated | ToolFault::NoRuntime | ToolFault::NotStarted)
     }
 }
 

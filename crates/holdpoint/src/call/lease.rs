@@ -50,7 +50,7 @@ pub(crate) async fn start_attempt(
     };
     for _ in 0..START_TRIES_MAX {
         ensure(&**lease).await?;
-        match invoke_gated(invocation.clone(), asking, Arc::clone(&gate)).await {
+        match invoke_gated(&invocation, asking, Arc::clone(&gate)).await {
             Err(Unsettled::NotStarted) => {}
             ended => return Ok(ended),
         }
