@@ -1,25 +1,21 @@
 //! Hooks around each execution, in an explicit order.
 
-mod patience;
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use holdpoint_codec::Context;
-use holdpoint_core::{Arguments, Attempt, Code, IdempotencyKey, Outcome, Settlement, Source, ToolResult};
+use holdpoint_core::{Code, Outcome, Settlement, Source, ToolResult};
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::{Extensions, ToolCall, ToolDefinition, ToolMetadata};
-use patience::{Held, Patience};
+use crate::{Extensions, ToolCall, ToolDefinition};
 
 /// How long a call may be held by hooks at a stretch.
 pub const HOOK_WAIT_MS_MAX: u64 = 60_000;
@@ -57,13 +53,26 @@ pub trait Around: Send + Sync {
 pub struct AroundCall {
     definition: Arc<ToolDefinition>,
     call: ToolCall,
-    held_since: Mutex<Option<Instant>>,
+    held: Mutex<Held>,
 }
+
+/// How long hooks have held a call. The time while its tool runs does not count: the tool has a limit of its own.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// When the hooks were entered, or the tool last ended.
+    since: Option<Instant>,
+    /// How many executions of the tool run now.
+    inside: u32,
+    entered: bool,
+}
+
+/// While this lives the tool runs.
+struct Inside<'a>(&'a AroundCall);
 
 impl AroundCall {
     /// A call of a tool.
     pub fn new(definition: Arc<ToolDefinition>, call: ToolCall) -> Self {
-        Self { definition, call, held_since: Mutex::new(None) }
+        Self { definition, call, held: Mutex::default() }
     }
 
     /// What is known of the tool.
@@ -71,52 +80,51 @@ impl AroundCall {
         &self.definition
     }
 
-    /// What executors, policies and recovery know of the tool.
-    pub fn metadata(&self) -> &ToolMetadata {
-        &self.definition.metadata
-    }
-
-    /// The call itself.
+    /// The call: arguments, context, attempt, idempotency key.
     pub fn call(&self) -> &ToolCall {
         &self.call
-    }
-
-    /// The canonical arguments.
-    pub fn arguments(&self) -> &Arguments {
-        self.call.arguments()
-    }
-
-    /// What the application gave along.
-    pub fn context(&self) -> &Context {
-        self.call.context()
-    }
-
-    /// The attempt that is next when the hooks are entered.
-    pub fn attempt(&self) -> Attempt {
-        self.call.attempt()
-    }
-
-    /// Equal over attempts.
-    pub fn idempotency_key(&self) -> &IdempotencyKey {
-        self.call.idempotency_key()
     }
 
     /// The moment by which hooks must let the call through, or let go of it when its tool has run: they may hold it for
     /// [`HOOK_WAIT_MS_MAX`] at a stretch.
     pub fn deadline(&self) -> Instant {
-        let held_since = *self.held_since.lock().unwrap_or_else(PoisonError::into_inner);
-        held_since.unwrap_or_else(Instant::now) + HOOK_WAIT
+        let held = *self.held();
+        held.since.filter(|_| held.inside == 0).unwrap_or_else(Instant::now) + HOOK_WAIT
     }
 
-    /// A stretch of being held begins.
-    fn held_from(&self, now: Instant) {
-        *self.held_since.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn taken_by_hooks(&self) {
+        let mut held = self.held();
+        held.since = Some(Instant::now());
+        held.entered = false;
+    }
+
+    fn enter(&self) -> Inside<'_> {
+        let mut held = self.held();
+        held.inside += 1;
+        held.entered = true;
+        Inside(self)
+    }
+
+    /// Returns when the hooks held the call for too long. While the tool runs the deadline is always ahead.
+    async fn held_too_long(&self) {
+        loop {
+            let deadline = self.deadline();
+            if deadline <= Instant::now() {
+                return;
+            }
+            tokio::time::sleep_until(deadline).await;
+        }
     }
 
     /// A result in the tool's place.
-    pub fn answered(&self, source: Source, result: ToolResult) -> Settlement {
+    pub fn answered(&self, source: Source, result: impl Into<Arc<ToolResult>>) -> Settlement {
+        let result = result.into();
         let (outcome, code) = Outcome::of_result(&result);
-        Settlement { outcome, code, source: Some(source), result: Arc::new(result), latency_us: 0 }
+        Settlement { outcome, code, source: Some(source), result, latency_us: 0 }
     }
 
     /// A refusal on purpose, such as `rate_limited` or `circuit_open`: a failed result that the model sees.
@@ -140,48 +148,34 @@ impl AroundCall {
 
 impl Clone for AroundCall {
     fn clone(&self) -> Self {
-        let held_since = *self.held_since.lock().unwrap_or_else(PoisonError::into_inner);
-        Self { definition: Arc::clone(&self.definition), call: self.call.clone(), held_since: Mutex::new(held_since) }
+        let held = Mutex::new(*self.held());
+        Self { definition: Arc::clone(&self.definition), call: self.call.clone(), held }
     }
 }
 
-/// A hook's own failure. `Display` is for operators; nothing of it reaches the model.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{message}")]
-pub struct HookError {
-    fault: HookFault,
-    message: Arc<str>,
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        let mut held = self.0.held();
+        held.inside -= 1;
+        held.since = Some(Instant::now());
+    }
 }
 
-/// In which way a hook did not come to a settlement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HookFault {
-    /// It failed.
-    Failed,
-    /// It panicked.
-    Panicked,
-    /// It did not fail: the run stops, and the driver knows why.
+/// Why a hook came to no settlement. `Display` is for operators; nothing of it reaches the model.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HookError {
+    /// It failed or panicked: the run stops with `hook_failed`.
+    #[error("{0}")]
+    Failed(Arc<str>),
+    /// What is inside the hooks could not be run: the run stops, and the driver knows why. Hooks pass it on.
+    #[error("the run stops")]
     Interrupted,
 }
 
 impl HookError {
     /// The hook failed, for this reason.
     pub fn new(message: impl Into<Arc<str>>) -> Self {
-        Self { fault: HookFault::Failed, message: message.into() }
-    }
-
-    /// What is inside the hooks could not be run: the run stops, and the driver knows why. Hooks pass it on.
-    pub fn interrupted() -> Self {
-        Self { fault: HookFault::Interrupted, message: "the run stops".into() }
-    }
-
-    fn panicked() -> Self {
-        Self { fault: HookFault::Panicked, message: "a hook panicked".into() }
-    }
-
-    /// In which way.
-    pub fn fault(&self) -> HookFault {
-        self.fault
+        Self::Failed(message.into())
     }
 }
 
@@ -197,8 +191,16 @@ pub struct Next<'a> {
 /// What the driver puts inside all hooks: it commits the intent and invokes the tool.
 trait Innermost: Send + Sync {
     fn run(&self, extensions: Extensions) -> HookFuture<'_>;
+}
 
-    fn was_entered(&self) -> bool;
+impl<F, Fut> Innermost for F
+where
+    F: Fn(Extensions) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<Settlement, HookError>> + Send,
+{
+    fn run(&self, extensions: Extensions) -> HookFuture<'_> {
+        Box::pin(async move { self(extensions).await })
+    }
 }
 
 /// What a hook's closure returns.
@@ -208,7 +210,10 @@ impl<'a> Next<'a> {
     /// Runs it.
     pub async fn run(self) -> Result<Settlement, HookError> {
         match self.rest.split_first() {
-            None => self.innermost.run(self.extensions.clone()).await,
+            None => {
+                let _inside = self.call.enter();
+                self.innermost.run(self.extensions.clone()).await
+            }
             Some((hook, rest)) => hook.around(self.call, Next { rest, ..self }).await,
         }
     }
@@ -221,15 +226,8 @@ impl<'a> Next<'a> {
 
     /// Whether the hooks let the call through at least once, so that its tool may have taken effect.
     pub fn has_begun(&self) -> bool {
-        self.innermost.was_entered()
+        self.call.held().entered
     }
-}
-
-fn caught(call: &AroundCall, payload: Box<dyn Any + Send>) -> HookError {
-    // The message of a panic may hold anything, so only the fact is told.
-    drop(payload);
-    tracing::error!(tool = %call.definition.name, "a hook panicked");
-    HookError::panicked()
 }
 
 impl fmt::Debug for Next<'_> {
@@ -240,6 +238,7 @@ impl fmt::Debug for Next<'_> {
 
 /// Hooks in order, outermost first.
 #[derive(Clone, Default)]
+#[must_use]
 pub struct Chain {
     hooks: Arc<[Arc<dyn Around>]>,
 }
@@ -251,7 +250,6 @@ impl Chain {
     }
 
     /// These hooks and one more inside them.
-    #[must_use]
     pub fn with(&self, hook: Arc<dyn Around>) -> Self {
         Self { hooks: self.hooks.iter().cloned().chain([hook]).collect() }
     }
@@ -280,21 +278,23 @@ impl Chain {
         if self.hooks.is_empty() {
             return innermost(extensions.clone()).await;
         }
-        let patience = Patience::new(call);
-        let inner = Watched { innermost, patience: &patience };
-        let next = Next { rest: &self.hooks, call, extensions, innermost: &inner };
+        call.taken_by_hooks();
+        let next = Next { rest: &self.hooks, call, extensions, innermost: &innermost };
+        let tool = &call.definition.name;
         tokio::select! {
             biased;
             // One net under all hooks: a panic unwinds through those outside it, which clean up as they are dropped.
-            result = AssertUnwindSafe(next.run()).catch_unwind() => {
-                result.unwrap_or_else(|payload| Err(caught(call, payload)))
-            }
-            held = patience.ran_out() => {
-                tracing::warn!(tool = %call.definition.name, "hooks held a call for too long");
-                match held {
-                    Held::BeforeTheTool => Ok(call.waited_too_long()),
-                    Held::AfterTheTool => Err(HookError::new("a hook held a call for too long after its tool had ended")),
+            result = AssertUnwindSafe(next.run()).catch_unwind() => result.unwrap_or_else(|_| {
+                // The message of a panic may hold anything, so only the fact is told.
+                tracing::error!(%tool, "a hook panicked");
+                Err(HookError::new("a hook panicked"))
+            }),
+            () = call.held_too_long() => {
+                tracing::warn!(%tool, "hooks held a call for too long");
+                if next.has_begun() {
+                    return Err(HookError::new("a hook held a call for too long after its tool had ended"));
                 }
+                Ok(call.waited_too_long())
             }
         }
     }
@@ -303,28 +303,6 @@ impl Chain {
 impl fmt::Debug for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Chain({} hooks)", self.hooks.len())
-    }
-}
-
-struct Watched<'a, F> {
-    innermost: F,
-    patience: &'a Patience<'a>,
-}
-
-impl<F, Fut> Innermost for Watched<'_, F>
-where
-    F: Fn(Extensions) -> Fut + Send + Sync,
-    Fut: Future<Output = Result<Settlement, HookError>> + Send,
-{
-    fn run(&self, extensions: Extensions) -> HookFuture<'_> {
-        Box::pin(async move {
-            let _inside = self.patience.enter();
-            (self.innermost)(extensions).await
-        })
-    }
-
-    fn was_entered(&self) -> bool {
-        self.patience.was_entered()
     }
 }
 
@@ -374,15 +352,8 @@ impl<F> Around for FunctionHook<F>
 where
     F: for<'a> Fn(&'a AroundCall, Next<'a>) -> HookFuture<'a> + Send + Sync + 'static,
 {
-    async fn around(&self, call: &AroundCall, next: Next<'_>) -> Result<Settlement, HookError> {
-        // Both references are shortened to one lifetime, which the closure's future then has.
-        shortened(&self.0, call, next).await
+    async fn around(&self, _: &AroundCall, next: Next<'_>) -> Result<Settlement, HookError> {
+        // The same call, for as long as `next` lives: the closure's future has one lifetime.
+        (self.0)(next.call, next).await
     }
-}
-
-fn shortened<'a, F>(hook: &F, call: &'a AroundCall, next: Next<'a>) -> HookFuture<'a>
-where
-    F: Fn(&'a AroundCall, Next<'a>) -> HookFuture<'a>,
-{
-    hook(call, next)
 }

@@ -32,20 +32,19 @@ mod resource_pool;
 mod retry;
 mod spec;
 #[cfg(test)]
-mod stage;
+mod testing;
 mod tower;
 mod waiting;
 
 pub use build::{HookConfigError, Scope, TimeSource, system_time};
-pub use cache::{CACHE_ENTRIES_DEFAULT, CACHE_TTL_DEFAULT, Cache, CacheBuilder};
+pub use cache::{Cache, CacheBuilder};
 pub use circuit_breaker::{CircuitBreaker, CircuitBreakerBuilder, CircuitState};
 pub use concurrency::{ConcurrencyLimit, ConcurrencyLimitBuilder};
 pub use dry_run::DryRun;
 pub use instrumentation::{Instrumentation, ToolStatistics};
-pub use per_tool::TOOLS_MAX;
-pub use rate_limit::{OnLimit, Per, RATE_LIMIT_KEYS_MAX, RateLimit, RateLimitBuilder};
+pub use rate_limit::{OnLimit, Per, RateLimit, RateLimitBuilder};
 pub use resource_pool::{Lease, ResourcePool, ResourcePoolBuilder};
-pub use retry::{Jitter, RETRY_ATTEMPTS_MAX, Retry, RetryBuilder};
+pub use retry::{Jitter, Retry, RetryBuilder};
 pub use spec::{
     CacheSpec, CircuitBreakerSpec, ConcurrencySpec, HookSpec, OnLimitSpec, PerSpec, RateLimitSpec, RetrySpec, ScopeSpec,
 };

@@ -34,9 +34,7 @@ mod testing;
 mod threads;
 mod tool;
 
-pub use around::{
-    Around, AroundCall, Chain, HOOK_WAIT_MS_MAX, HookError, HookFault, HookFuture, Next, around_fn, around_tool,
-};
+pub use around::{Around, AroundCall, Chain, HOOK_WAIT_MS_MAX, HookError, HookFuture, Next, around_fn, around_tool};
 pub use executors::{Batch, BatchCall, ChoiceError, Execute, Executors, Ran, RunOne};
 pub use holdpoint_codec::{ToolDefinition, ToolMetadata};
 pub use invoke::{Asking, Invocation, Invoke, Place, Unsettled, invoke, invoke_gated};

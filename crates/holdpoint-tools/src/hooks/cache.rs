@@ -40,10 +40,10 @@ use key::{Epochs, Key, Keying};
 const HOOK: &str = "cache";
 
 /// How long a result is used again unless the cache says otherwise.
-pub const CACHE_TTL_DEFAULT: Duration = Duration::from_secs(5 * 60);
+const CACHE_TTL_DEFAULT: Duration = Duration::from_secs(5 * 60);
 
 /// How many results are kept unless the cache says otherwise.
-pub const CACHE_ENTRIES_DEFAULT: u64 = 1_000;
+const CACHE_ENTRIES_DEFAULT: u64 = 1_000;
 
 /// Results of tools that are safe to repeat. Errors, halts, time-outs and what other hooks answered are not kept.
 pub struct Cache {
@@ -64,6 +64,7 @@ struct Entry {
 
 /// What a [`Cache`] is made of.
 #[derive(Clone)]
+#[must_use]
 pub struct CacheBuilder {
     tool: Option<(Arc<str>, Repeat)>,
     tools: Option<Arc<str>>,
@@ -97,24 +98,24 @@ impl Cache {
         self.epochs.ended(name);
     }
 
-    /// How many results it holds, those that nobody can get any more included.
-    pub async fn held(&self) -> u64 {
-        self.entries.run_pending_tasks().await;
-        self.entries.entry_count()
-    }
-
     fn is_fresh(&self, entry: &Entry) -> bool {
         (self.time)().ms_since(entry.since) < self.ttl_ms
     }
 
     /// Executes unless an equal call does so already, whose result is then taken. A call that fails, or that nobody
     /// waits for any more, lets the next one try.
-    async fn lead_or_follow(&self, key: Key, next: Next<'_>, leads: &AtomicBool) -> Result<Settlement, HookError> {
+    async fn lead_or_follow(
+        &self,
+        call: &AroundCall,
+        key: Key,
+        next: Next<'_>,
+        leads: &AtomicBool,
+    ) -> Result<Settlement, HookError> {
         let mut settled = None;
         let slot = &mut settled;
         let computed = self.entries.entry(key).and_try_compute_with(move |known| async move {
             if let Some(entry) = known.map(moka::Entry::into_value).filter(|entry| self.is_fresh(entry)) {
-                *slot = Some(hit(&entry));
+                *slot = Some(call.answered(Source::Cache, entry.result));
                 return Ok(Op::Nop);
             }
             leads.store(true, Ordering::Relaxed);
@@ -134,17 +135,17 @@ impl Cache {
 #[async_trait]
 impl Around for Cache {
     async fn around(&self, call: &AroundCall, next: Next<'_>) -> Result<Settlement, HookError> {
-        if call.metadata().repeat != Repeat::Safe || !self.scope.covers(call.definition()) {
+        if call.definition().metadata.repeat != Repeat::Safe || !self.scope.covers(call.definition()) {
             return next.run().await;
         }
         let key = self.keying.key(call, self.epochs.of(call.definition().name.as_str()));
         if let Some(entry) = self.entries.get(&key).await.filter(|entry| self.is_fresh(entry)) {
-            return Ok(hit(&entry));
+            return Ok(call.answered(Source::Cache, entry.result));
         }
         let leads = AtomicBool::new(false);
         tokio::select! {
             biased;
-            settled = self.lead_or_follow(key, next, &leads) => settled,
+            settled = self.lead_or_follow(call, key, next, &leads) => settled,
             stopped = follower_stops(call, &leads) => stopped.settled(call),
         }
     }
@@ -163,16 +164,6 @@ async fn follower_stops(call: &AroundCall, leads: &AtomicBool) -> Stopped {
     stopped
 }
 
-fn hit(entry: &Entry) -> Settlement {
-    Settlement {
-        outcome: Outcome::Succeeded,
-        code: None,
-        source: Some(Source::Cache),
-        result: Arc::clone(&entry.result),
-        latency_us: 0,
-    }
-}
-
 /// Only what a tool itself answered is worth keeping.
 fn is_kept(settlement: &Settlement) -> bool {
     settlement.outcome == Outcome::Succeeded && settlement.source == Some(Source::Tool)
@@ -187,49 +178,42 @@ impl fmt::Debug for Cache {
 
 impl CacheBuilder {
     /// Only for this tool, which must be safe to repeat.
-    #[must_use]
     pub fn tool(mut self, definition: &ToolDefinition) -> Self {
         self.tool = Some((definition.name.as_str().into(), definition.metadata.repeat));
         self
     }
 
     /// Only for the tools whose names match this glob, as far as they are safe to repeat.
-    #[must_use]
     pub fn tools(mut self, pattern: impl Into<Arc<str>>) -> Self {
         self.tools = Some(pattern.into());
         self
     }
 
     /// How long a result is used again.
-    #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
     }
 
     /// How many results are kept.
-    #[must_use]
     pub fn max_entries(mut self, entries: u64) -> Self {
         self.entries_max = entries;
         self
     }
 
     /// Which attributes of the context a result depends on, beside the tenant. Without this it depends on all of them.
-    #[must_use]
     pub fn context_keys<S: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.keying = Keying::Attributes(names.into_iter().map(Into::into).collect::<BTreeSet<_>>());
         self
     }
 
     /// Results depend on tool and arguments alone: tenants and contexts share them.
-    #[must_use]
     pub fn shared(mut self) -> Self {
         self.keying = Keying::Shared;
         self
     }
 
     /// What time it is; the machine's unless this says otherwise.
-    #[must_use]
     pub fn time(mut self, time: TimeSource) -> Self {
         self.time = time;
         self

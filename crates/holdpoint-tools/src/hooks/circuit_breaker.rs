@@ -12,13 +12,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use holdpoint_core::{Code, Outcome, Settlement, Source, Timestamp, ToolName};
 
 use super::build::above_zero;
-use super::per_tool::PerTool;
+use super::per_tool::{PerTool, lock};
 use super::{HookConfigError, Scope, TimeSource, system_time};
 use crate::{Around, AroundCall, HookError, Next};
 
@@ -49,6 +49,7 @@ pub enum CircuitState {
 
 /// Settings of a [`CircuitBreaker`].
 #[derive(Clone)]
+#[must_use]
 pub struct CircuitBreakerBuilder {
     failures: u32,
     open_ms: u64,
@@ -65,7 +66,7 @@ impl CircuitBreaker {
     /// Whether this tool is called now.
     pub fn state(&self, tool: &ToolName) -> CircuitState {
         let Some(circuit) = self.circuits.find(tool) else { return CircuitState::Closed };
-        let phase = circuit.position().phase;
+        let phase = lock(&circuit).phase;
         match phase {
             Phase::Closed { .. } => CircuitState::Closed,
             Phase::Open { until } if self.is_over(until) => CircuitState::HalfOpen,
@@ -80,29 +81,25 @@ impl CircuitBreaker {
         now >= until || now.plus_ms(self.open_ms) < until
     }
 
-    fn admit(&self, circuit: Arc<Circuit>) -> Option<Admitted<'_>> {
-        let mut position = circuit.position();
-        match position.phase {
+    fn admit<'a>(&'a self, circuit: &'a Mutex<Circuit>) -> Option<Admitted<'a>> {
+        let mut opened = lock(circuit);
+        match opened.phase {
             Phase::Closed { .. } => {}
-            Phase::Open { until } if self.is_over(until) => position.enter(Phase::Trial),
+            Phase::Open { until } if self.is_over(until) => opened.enter(Phase::Trial),
             Phase::Open { .. } | Phase::Trial => return None,
         }
-        let epoch = position.epoch;
-        drop(position);
-        Some(Admitted { breaker: self, circuit, epoch, verdict: Verdict::Nothing })
+        Some(Admitted { breaker: self, circuit, epoch: opened.epoch, verdict: Verdict::Nothing })
     }
 }
 
 impl CircuitBreakerBuilder {
     /// Only for this tool: a registered name or a glob.
-    #[must_use]
     pub fn tool(mut self, tool: impl Into<Arc<str>>) -> Self {
         self.tool = Some(tool.into());
         self
     }
 
     /// Goes by this time.
-    #[must_use]
     pub fn time(mut self, time: TimeSource) -> Self {
         self.time = time;
         self
@@ -125,8 +122,9 @@ impl Around for CircuitBreaker {
         if !self.scope.covers(definition) {
             return next.run().await;
         }
-        let Some(circuit) = self.circuits.of(&definition.name) else { return next.run().await };
-        let Some(mut admitted) = self.admit(circuit) else {
+        let circuit = self.circuits.of(&definition.name, Circuit::default);
+        let Some(circuit) = circuit else { return next.run().await };
+        let Some(mut admitted) = self.admit(&circuit) else {
             let text = format!(
                 "The tool `{}` kept failing, so this call was not executed. It may be tried again later.",
                 definition.name
@@ -140,10 +138,7 @@ impl Around for CircuitBreaker {
 }
 
 /// The circuit of one tool.
-#[derive(Default)]
-struct Circuit(Mutex<Position>);
-
-struct Position {
+struct Circuit {
     phase: Phase,
     /// Grows with every change of phase, so that a call that began in an earlier one is not counted in this one.
     epoch: u64,
@@ -156,19 +151,13 @@ enum Phase {
     Trial,
 }
 
-impl Default for Position {
+impl Default for Circuit {
     fn default() -> Self {
         Self { phase: Phase::Closed { failures: 0 }, epoch: 0 }
     }
 }
 
 impl Circuit {
-    fn position(&self) -> MutexGuard<'_, Position> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Position {
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.epoch += 1;
@@ -202,7 +191,7 @@ impl Verdict {
 /// A call that was let through. Reports when it is dropped, so that a trial that is cancelled leaves room for another.
 struct Admitted<'a> {
     breaker: &'a CircuitBreaker,
-    circuit: Arc<Circuit>,
+    circuit: &'a Mutex<Circuit>,
     epoch: u64,
     verdict: Verdict,
 }
@@ -211,19 +200,19 @@ impl Drop for Admitted<'_> {
     fn drop(&mut self) {
         let now = (self.breaker.time)();
         let open = Phase::Open { until: now.plus_ms(self.breaker.open_ms) };
-        let mut position = self.circuit.position();
-        if position.epoch != self.epoch {
+        let mut circuit = lock(self.circuit);
+        if circuit.epoch != self.epoch {
             return;
         }
-        match (position.phase, self.verdict) {
+        match (circuit.phase, self.verdict) {
             (Phase::Closed { failures }, Verdict::Fails) if failures + 1 >= self.breaker.failures => {
-                position.enter(open);
+                circuit.enter(open);
             }
-            (Phase::Closed { failures }, Verdict::Fails) => position.phase = Phase::Closed { failures: failures + 1 },
-            (Phase::Closed { .. }, Verdict::Works) => position.phase = Phase::Closed { failures: 0 },
-            (Phase::Trial, Verdict::Works) => position.enter(Phase::Closed { failures: 0 }),
-            (Phase::Trial, Verdict::Fails) => position.enter(open),
-            (Phase::Trial, Verdict::Nothing) => position.enter(Phase::Open { until: now }),
+            (Phase::Closed { failures }, Verdict::Fails) => circuit.phase = Phase::Closed { failures: failures + 1 },
+            (Phase::Closed { .. }, Verdict::Works) => circuit.phase = Phase::Closed { failures: 0 },
+            (Phase::Trial, Verdict::Works) => circuit.enter(Phase::Closed { failures: 0 }),
+            (Phase::Trial, Verdict::Fails) => circuit.enter(open),
+            (Phase::Trial, Verdict::Nothing) => circuit.enter(Phase::Open { until: now }),
             (Phase::Closed { .. }, Verdict::Nothing) | (Phase::Open { .. }, _) => {}
         }
     }

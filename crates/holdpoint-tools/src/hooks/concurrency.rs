@@ -7,7 +7,6 @@
 //! // One budget for every run of this process, and inside it one for this agent's database tools.
 //! let global = ConcurrencyLimit::builder(10).shared("outbound").build().expect("a good limit");
 //! let local = ConcurrencyLimit::builder(2).tool("db_*").build().expect("a good limit");
-//! assert_eq!(local.free(), 2);
 //! let chain = Chain::new(vec![global, local]);
 //! # assert_eq!(chain.len(), 2);
 //! # assert!(ConcurrencyLimit::builder(0).build().is_err());
@@ -49,6 +48,7 @@ struct Budget {
 
 /// What a [`ConcurrencyLimit`] is made of.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct ConcurrencyLimitBuilder {
     max: u32,
     tool: Option<Arc<str>>,
@@ -59,11 +59,6 @@ impl ConcurrencyLimit {
     /// At most so many calls at once.
     pub fn builder(max: u32) -> ConcurrencyLimitBuilder {
         ConcurrencyLimitBuilder { max, tool: None, shared: None }
-    }
-
-    /// How many calls could start right now.
-    pub fn free(&self) -> usize {
-        self.budget.permits.available_permits()
     }
 
     async fn permit(&self, call: &AroundCall) -> Result<SemaphorePermit<'_>, Stopped> {
@@ -91,14 +86,12 @@ impl Around for ConcurrencyLimit {
 
 impl ConcurrencyLimitBuilder {
     /// Only for the tool of this registered name, or the tools whose names match this glob.
-    #[must_use]
     pub fn tool(mut self, tool: impl Into<Arc<str>>) -> Self {
         self.tool = Some(tool.into());
         self
     }
 
     /// Shared with every limit of this name in the process.
-    #[must_use]
     pub fn shared(mut self, name: impl Into<Arc<str>>) -> Self {
         self.shared = Some(name.into());
         self

@@ -16,14 +16,13 @@ mod histogram;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use holdpoint_core::{Code, Outcome, Settlement, Source, ToolName};
 use serde_json::{Value, json};
 
-use super::per_tool::PerTool;
+use super::per_tool::{PerTool, lock};
 use super::{HookConfigError, Scope};
 use crate::{Around, AroundCall, HookError, Next};
 use histogram::Histogram;
@@ -76,12 +75,12 @@ impl Instrumentation {
 
     /// Every tool that was called, by name.
     pub fn stats(&self) -> Vec<ToolStatistics> {
-        self.tools.all().into_iter().map(|(tool, counters)| counters.statistics(tool)).collect()
+        self.tools.all().iter().map(|counters| lock(counters).statistics()).collect()
     }
 
     /// One tool, if it was called.
     pub fn of(&self, tool: &ToolName) -> Option<ToolStatistics> {
-        self.tools.find(tool).map(|counters| counters.statistics(tool.clone()))
+        self.tools.find(tool).map(|counters| lock(&counters).statistics())
     }
 
     /// All of it as JSON.
@@ -124,111 +123,78 @@ impl Around for Instrumentation {
         if !self.scope.covers(definition) {
             return next.run().await;
         }
-        let Some(counters) = self.tools.of(&definition.name) else { return next.run().await };
-        let passing = Passing::new(&counters);
+        let counters = self.tools.of(&definition.name, || Counters::new(&definition.name));
+        let Some(counters) = counters else { return next.run().await };
+        lock(&counters).statistics.in_flight += 1;
+        let mut passing = Passing { counters: &counters, is_settled: false };
         let settlement = next.run().await?;
-        passing.ended(&settlement);
+        passing.is_settled = true;
+        lock(&counters).count(&settlement);
         Ok(settlement)
     }
 }
 
-/// Counters of one tool. Each is right by itself; read while calls end they need not fit each other.
-#[derive(Default)]
+/// What is known of one tool, and what percentiles are found in.
 struct Counters {
-    total: AtomicU64,
-    in_flight: AtomicU64,
-    succeeded: AtomicU64,
-    failed: AtomicU64,
-    abandoned: AtomicU64,
-    by_source: [AtomicU64; Source::ALL.len()],
-    /// One more than the place of the code among all codes; 0 is none.
-    last_error: AtomicUsize,
+    statistics: ToolStatistics,
     latency_us: Histogram,
 }
 
 impl Counters {
-    fn ended(&self, settlement: &Settlement) {
-        let Some(source) = settlement.source else { return };
-        if let Some(place) = Source::ALL.iter().position(|known| *known == source) {
-            add(&self.by_source[place]);
-        }
-        if source == Source::Tool {
-            self.executed(settlement);
-        }
+    fn new(tool: &ToolName) -> Self {
+        let statistics = ToolStatistics {
+            tool: tool.clone(),
+            total: 0,
+            in_flight: 0,
+            succeeded: 0,
+            failed: 0,
+            abandoned: 0,
+            by_source: BTreeMap::new(),
+            p50_us: None,
+            p95_us: None,
+            last_error: None,
+        };
+        Self { statistics, latency_us: Histogram::default() }
     }
 
-    fn executed(&self, settlement: &Settlement) {
+    fn count(&mut self, settlement: &Settlement) {
+        let Some(source) = settlement.source else { return };
+        let statistics = &mut self.statistics;
+        *statistics.by_source.entry(source.as_str()).or_default() += 1;
+        if source != Source::Tool {
+            return;
+        }
         match settlement.outcome {
-            Outcome::Succeeded | Outcome::Halted => add(&self.succeeded),
-            Outcome::Cancelled => return add(&self.abandoned),
+            Outcome::Succeeded | Outcome::Halted => statistics.succeeded += 1,
+            Outcome::Cancelled => {
+                statistics.abandoned += 1;
+                return;
+            }
             _ => {
-                add(&self.failed);
-                let place = Code::ALL.iter().position(|code| Some(*code) == settlement.code);
-                self.last_error.store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
+                statistics.failed += 1;
+                statistics.last_error = settlement.code;
             }
         }
         self.latency_us.record(settlement.latency_us);
     }
 
-    fn statistics(&self, tool: ToolName) -> ToolStatistics {
-        let counts = self.by_source.iter().map(read);
-        let by_source: BTreeMap<_, _> =
-            Source::ALL.into_iter().map(Source::as_str).zip(counts).filter(|(_, count)| *count > 0).collect();
-        let last_error = self.last_error.load(Ordering::Relaxed).checked_sub(1).and_then(|place| Code::ALL.get(place));
-        let [p50_us, p95_us] = self.latency_us.percentiles([50, 95]);
-        ToolStatistics {
-            tool,
-            total: read(&self.total),
-            in_flight: read(&self.in_flight),
-            succeeded: read(&self.succeeded),
-            failed: read(&self.failed),
-            abandoned: read(&self.abandoned),
-            by_source,
-            p50_us,
-            p95_us,
-            last_error: last_error.copied(),
-        }
+    fn statistics(&self) -> ToolStatistics {
+        let [p50_us, p95_us] = [50, 95].map(|percent| self.latency_us.percentile(percent));
+        ToolStatistics { p50_us, p95_us, ..self.statistics.clone() }
     }
-}
-
-fn add(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
-}
-
-fn read(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
 }
 
 /// A call on its way. However it ends, it is in flight no more.
 struct Passing<'a> {
-    counters: &'a Counters,
-    end: End,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Lost,
-    Settled,
-}
-
-impl<'a> Passing<'a> {
-    fn new(counters: &'a Counters) -> Self {
-        add(&counters.in_flight);
-        Self { counters, end: End::Lost }
-    }
-
-    fn ended(mut self, settlement: &Settlement) {
-        self.end = End::Settled;
-        self.counters.ended(settlement);
-    }
+    counters: &'a Mutex<Counters>,
+    is_settled: bool,
 }
 
 impl Drop for Passing<'_> {
     fn drop(&mut self) {
-        if self.end == End::Lost {
-            add(&self.counters.abandoned);
-        }
-        add(&self.counters.total);
-        self.counters.in_flight.fetch_sub(1, Ordering::Relaxed);
+        let statistics = &mut lock(self.counters).statistics;
+        statistics.in_flight -= 1;
+        statistics.total += 1;
+        statistics.abandoned += u64::from(!self.is_settled);
     }
 }

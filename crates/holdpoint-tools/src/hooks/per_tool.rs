@@ -1,16 +1,16 @@
 //! What a hook keeps for each tool, within a bound.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use holdpoint_core::ToolName;
 
 /// For how many tools a hook keeps something. Tools beyond it pass through.
-pub const TOOLS_MAX: usize = 1_000;
+pub(super) const TOOLS_MAX: usize = 1_000;
 
 /// One `T` for each registered name.
 pub(super) struct PerTool<T> {
-    tools: RwLock<HashMap<ToolName, Arc<T>>>,
+    tools: RwLock<HashMap<ToolName, Arc<Mutex<T>>>>,
 }
 
 impl<T> Default for PerTool<T> {
@@ -19,9 +19,9 @@ impl<T> Default for PerTool<T> {
     }
 }
 
-impl<T: Default> PerTool<T> {
+impl<T> PerTool<T> {
     /// What is kept for this tool, made if it is new and there is room.
-    pub(super) fn of(&self, tool: &ToolName) -> Option<Arc<T>> {
+    pub(super) fn of(&self, tool: &ToolName, new: impl FnOnce() -> T) -> Option<Arc<Mutex<T>>> {
         if let Some(kept) = self.find(tool) {
             return Some(kept);
         }
@@ -29,20 +29,24 @@ impl<T: Default> PerTool<T> {
         if tools.len() >= TOOLS_MAX && !tools.contains_key(tool) {
             return None;
         }
-        Some(Arc::clone(tools.entry(tool.clone()).or_default()))
+        Some(Arc::clone(tools.entry(tool.clone()).or_insert_with(|| Arc::new(Mutex::new(new())))))
     }
 
     /// What is kept for this tool.
-    pub(super) fn find(&self, tool: &ToolName) -> Option<Arc<T>> {
+    pub(super) fn find(&self, tool: &ToolName) -> Option<Arc<Mutex<T>>> {
         self.tools.read().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
     }
 
     /// All of it, by name.
-    pub(super) fn all(&self) -> Vec<(ToolName, Arc<T>)> {
+    pub(super) fn all(&self) -> Vec<Arc<Mutex<T>>> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = tools.iter().map(|(tool, kept)| (tool.clone(), Arc::clone(kept))).collect();
-        drop(tools);
-        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        all
+        let mut all: Vec<_> = tools.iter().collect();
+        all.sort_unstable_by_key(|(tool, _)| *tool);
+        all.into_iter().map(|(_, kept)| Arc::clone(kept)).collect()
     }
+}
+
+/// Nothing that a hook does while it holds a lock leaves it half done.
+pub(super) fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -33,13 +33,9 @@ use super::build::above_zero;
 use super::waiting::{Stopped, within};
 use super::{HookConfigError, Scope};
 use crate::{Around, AroundCall, HookError, Next};
-use lanes::{Key, Lane, Lanes};
+use lanes::{Lane, Lanes};
 
 const HOOK: &str = "rate_limit";
-
-/// How many keys a rate limit tells apart. Keys above it share one rate until others have been quiet long enough to be
-/// forgotten.
-pub const RATE_LIMIT_KEYS_MAX: usize = 10_000;
 
 /// The longest time that a full burst may take to come back.
 const REFILL_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
@@ -79,13 +75,13 @@ pub enum OnLimit {
 
 /// What a [`RateLimit`] is made of.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct RateLimitBuilder {
     rate: Rate,
     burst: Option<u32>,
     tool: Option<Arc<str>>,
     per: Per,
     on_limit: OnLimit,
-    keys_max: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,41 +102,31 @@ impl RateLimit {
         RateLimitBuilder::new(Rate { calls, calls_field: "calls", window })
     }
 
-    /// How many keys it tells apart right now; never more than [`RATE_LIMIT_KEYS_MAX`] and the one that the rest share.
-    pub fn keys(&self) -> usize {
-        self.lanes.len()
-    }
-
-    fn key(&self, call: &AroundCall) -> Key {
+    fn lane(&self, call: &AroundCall) -> Arc<Lane> {
+        let context = call.call().context();
         match &self.per {
-            Per::Tool => self.lanes.key(Some(call.definition().name.as_str())),
-            Per::Tenant => self.lanes.key(call.context().actor().tenant.as_deref()),
-            Per::Key(name) => match call.context().attribute(name) {
-                None | Some(Value::Null) => self.lanes.key(None),
-                Some(Value::String(text)) => self.lanes.key(Some(text)),
-                Some(other) => self.lanes.key(Some(&canonical_value(other))),
+            Per::Tool => self.lanes.lane(Some(call.definition().name.as_str())),
+            Per::Tenant => self.lanes.lane(context.actor().tenant.as_deref()),
+            Per::Key(name) => match context.attribute(name) {
+                None | Some(Value::Null) => self.lanes.lane(None),
+                Some(Value::String(text)) => self.lanes.lane(Some(text)),
+                Some(other) => self.lanes.lane(Some(&canonical_value(other))),
             },
-            Per::Global => self.lanes.key(None),
+            Per::Global => self.lanes.lane(None),
         }
     }
+}
 
-    /// Waits for its turn, in the order of arrival.
-    async fn turn(&self, call: &AroundCall, lane: &Arc<Lane>) -> Result<(), Stopped> {
-        let _first = within(call, lane.line()).await?;
-        while let Err(at) = self.lanes.take(lane) {
-            if at > call.deadline() {
-                return Err(Stopped::TooLong);
-            }
-            within(call, tokio::time::sleep_until(at)).await?;
+/// Waits for its turn, in the order of arrival.
+async fn turn(call: &AroundCall, lane: &Lane) -> Result<(), Stopped> {
+    let _first = within(call, lane.line()).await?;
+    while let Err(at) = lane.take() {
+        if at > call.deadline() {
+            return Err(Stopped::TooLong);
         }
-        Ok(())
+        within(call, tokio::time::sleep_until(at)).await?;
     }
-
-    fn refused(&self, call: &AroundCall) -> Settlement {
-        let tool = &call.definition().name;
-        let text = format!("`{tool}` is called too often right now. It was not executed; try again later.");
-        call.refused(Code::RateLimited, text)
-    }
+    Ok(())
 }
 
 #[async_trait]
@@ -149,72 +135,58 @@ impl Around for RateLimit {
         if !self.scope.covers(call.definition()) {
             return next.run().await;
         }
-        let lane = self.lanes.lane(self.key(call));
+        let lane = self.lane(call);
         let passed = match self.on_limit {
-            OnLimit::Refuse => self.lanes.take(&lane).is_ok(),
+            OnLimit::Refuse => lane.take().map_err(|_| Stopped::TooLong),
             // Nobody is overtaken: who finds others in line stands in line.
-            OnLimit::Wait => lane.is_empty() && self.lanes.take(&lane).is_ok(),
+            OnLimit::Wait if lane.is_empty() && lane.take().is_ok() => Ok(()),
+            OnLimit::Wait => turn(call, &lane).await,
         };
-        if !passed {
-            match self.on_limit {
-                OnLimit::Refuse => return Ok(self.refused(call)),
-                OnLimit::Wait => match self.turn(call, &lane).await {
-                    Ok(()) => {}
-                    Err(Stopped::TooLong) => return Ok(self.refused(call)),
-                    Err(stopped) => return stopped.settled(call),
-                },
-            }
-        }
         // What is inside may take long; the lane may be forgotten meanwhile.
         drop(lane);
-        next.run().await
+        match passed {
+            Ok(()) => next.run().await,
+            Err(Stopped::Cancelled) => Err(HookError::Interrupted),
+            Err(Stopped::TooLong) => {
+                let tool = &call.definition().name;
+                let text = format!("`{tool}` is called too often right now. It was not executed; try again later.");
+                Ok(call.refused(Code::RateLimited, text))
+            }
+        }
     }
 }
 
 impl RateLimitBuilder {
     fn new(rate: Rate) -> Self {
-        let keys_max = RATE_LIMIT_KEYS_MAX;
-        Self { rate, burst: None, tool: None, per: Per::Tool, on_limit: OnLimit::Wait, keys_max }
+        Self { rate, burst: None, tool: None, per: Per::Tool, on_limit: OnLimit::Wait }
     }
 
     /// So many calls at once, when there were none for a while.
-    #[must_use]
     pub fn burst(mut self, burst: u32) -> Self {
         self.burst = Some(burst);
         self
     }
 
     /// Only for the tool of this registered name, or the tools whose names match this glob.
-    #[must_use]
     pub fn tool(mut self, tool: impl Into<Arc<str>>) -> Self {
         self.tool = Some(tool.into());
         self
     }
 
     /// What has a rate of its own.
-    #[must_use]
     pub fn per(mut self, per: Per) -> Self {
         self.per = per;
         self
     }
 
     /// Refuses calls above the rate instead of letting them wait.
-    #[must_use]
     pub fn refuse(self) -> Self {
         self.on_limit(OnLimit::Refuse)
     }
 
     /// What becomes of a call above the rate.
-    #[must_use]
     pub fn on_limit(mut self, on_limit: OnLimit) -> Self {
         self.on_limit = on_limit;
-        self
-    }
-
-    /// Tells fewer keys apart than [`RATE_LIMIT_KEYS_MAX`].
-    #[must_use]
-    pub fn keys_max(mut self, keys: usize) -> Self {
-        self.keys_max = keys.min(RATE_LIMIT_KEYS_MAX);
         self
     }
 
@@ -227,8 +199,7 @@ impl RateLimitBuilder {
         if matches!(&self.per, Per::Key(name) if name.is_empty()) {
             return Err(HookConfigError::new(HOOK, "per", "must name an attribute of the context"));
         }
-        above_zero(HOOK, "keys_max", u64::try_from(self.keys_max).unwrap_or(u64::MAX))?;
-        let lanes = Lanes::new(self.quota()?, self.keys_max);
+        let lanes = Lanes::new(self.quota()?);
         Ok(Arc::new(RateLimit { scope, per: self.per, on_limit: self.on_limit, lanes }))
     }
 

@@ -61,6 +61,7 @@ pub struct Lease<T> {
 }
 
 /// Settings of a [`ResourcePool`].
+#[must_use]
 pub struct ResourcePoolBuilder<T> {
     max: u32,
     tool: Option<Arc<str>>,
@@ -122,14 +123,12 @@ impl<T: Send + Sync + 'static> ResourcePool<T> {
 
 impl<T: Send + Sync + 'static> ResourcePoolBuilder<T> {
     /// Only for this tool: a registered name or a glob.
-    #[must_use]
     pub fn tool(mut self, tool: impl Into<Arc<str>>) -> Self {
         self.tool = Some(tool.into());
         self
     }
 
     /// An idle resource is lent again only if this says yes, and dropped otherwise.
-    #[must_use]
     pub fn check(mut self, check: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
         self.check = Some(Box::new(check));
         self

@@ -28,7 +28,7 @@ const HOOK: &str = "retry";
 const MAX_MS_DEFAULT: u64 = 10_000;
 
 /// More attempts than this are refused when built.
-pub const RETRY_ATTEMPTS_MAX: u32 = 100;
+const RETRY_ATTEMPTS_MAX: u32 = 100;
 
 /// Repeats tools that say `safe` or `with_key`, when they fail, panic or time out. Every try is a new attempt of the
 /// call with the same idempotency key.
@@ -53,6 +53,7 @@ pub enum Jitter {
 
 /// Settings of a [`Retry`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct RetryBuilder {
     attempts: u32,
     base_ms: u64,
@@ -70,21 +71,18 @@ impl Retry {
 
 impl RetryBuilder {
     /// No wait is longer than this, chance aside. 10 s, or the first wait if that is longer, unless something is said.
-    #[must_use]
     pub fn max_ms(mut self, max_ms: u64) -> Self {
         self.max_ms = Some(max_ms);
         self
     }
 
     /// Whether chance lengthens a wait.
-    #[must_use]
     pub fn jitter(mut self, jitter: Jitter) -> Self {
         self.jitter = jitter;
         self
     }
 
     /// Only for this tool: a registered name or a glob.
-    #[must_use]
     pub fn tool(mut self, tool: impl Into<Arc<str>>) -> Self {
         self.tool = Some(tool.into());
         self

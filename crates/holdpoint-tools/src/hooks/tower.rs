@@ -113,7 +113,7 @@ impl Service<AroundRequest> for Inside {
             let (start, ended) = oneshot::channel();
             // Both fail only when the hook is gone, and then nobody sees what is returned.
             let _ = request.starts.send(start);
-            Ok(ended.await.map_err(|_| HookError::interrupted())??)
+            Ok(ended.await.map_err(|_| HookError::Interrupted)??)
         }
         .boxed()
     }

@@ -27,7 +27,7 @@ impl Stopped {
     /// What the hook returns.
     pub(super) fn settled(self, call: &AroundCall) -> Result<Settlement, HookError> {
         match self {
-            Stopped::Cancelled => Err(HookError::interrupted()),
+            Stopped::Cancelled => Err(HookError::Interrupted),
             Stopped::TooLong => Ok(call.waited_too_long()),
         }
     }

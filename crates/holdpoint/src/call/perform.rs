@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdpoint_core::{Attempt, Code, Outcome, Repeat, Settings, Settlement, ToolResult};
 use holdpoint_tools::{
-    AroundCall, Asking, Extensions, HookError, HookFault, Invocation, Place, RegisteredTool, ToolCall, Unsettled,
+    AroundCall, Asking, Extensions, HookError, Invocation, Place, RegisteredTool, ToolCall, Unsettled,
 };
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, Span};
@@ -139,7 +139,7 @@ impl ReadyCall<'_> {
                 self.abandon_question(&reached);
                 Performed::Settled { attempt: reached.attempt(), settlement }
             }
-            Err(error) if error.fault() == HookFault::Interrupted => match reached {
+            Err(HookError::Interrupted) => match reached {
                 Reached::Revoked => Performed::Revoked,
                 Reached::Unfinished(attempt, unsettled) => Performed::Unfinished(attempt, unsettled),
                 Reached::Nothing | Reached::Started(_) | Reached::Ended(_) => {
@@ -162,15 +162,15 @@ impl ReadyCall<'_> {
             Reached::Ended(ended) if self.repeat.may_repeat() => Some(ended.attempt),
             Reached::Ended(_) => return Err(HookError::new("a hook ran a call again that may not be repeated")),
             // An attempt without a result may have taken effect.
-            Reached::Revoked | Reached::Started(_) | Reached::Unfinished(..) => return Err(HookError::interrupted()),
+            Reached::Revoked | Reached::Started(_) | Reached::Unfinished(..) => return Err(HookError::Interrupted),
         };
         let Permitted { attempt, deadline } = match permit.obtain(after).await {
             Ok(permitted) => permitted,
             Err(NoPermit::Revoked) => {
                 self.progress.set(Reached::Revoked);
-                return Err(HookError::interrupted());
+                return Err(HookError::Interrupted);
             }
-            Err(NoPermit::Stop) => return Err(HookError::interrupted()),
+            Err(NoPermit::Stop) => return Err(HookError::Interrupted),
         };
         self.progress.set(Reached::Started(attempt));
         let invoked = match self.invoke(attempt, deadline, extensions).await {
@@ -192,7 +192,7 @@ impl ReadyCall<'_> {
             }
             Err(unsettled) => {
                 self.progress.set(Reached::Unfinished(attempt, unsettled));
-                Err(HookError::interrupted())
+                Err(HookError::Interrupted)
             }
         }
     }

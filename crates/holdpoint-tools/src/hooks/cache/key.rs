@@ -35,16 +35,17 @@ pub(super) enum Keying {
 
 impl Keying {
     pub(super) fn key(&self, call: &AroundCall, epoch: u64) -> Key {
-        let definition = call.definition();
+        let (definition, context) = (call.definition(), call.call().context());
+        let tenant = context.actor().tenant.clone();
         let (tenant, context) = match self {
             Keying::Shared => (None, None),
-            Keying::Everything => (tenant(call), all(call.context())),
-            Keying::Attributes(names) => (tenant(call), listed(call.context(), names)),
+            Keying::Everything => (tenant, text(context.attributes().clone())),
+            Keying::Attributes(names) => (tenant, text(listed(context, names))),
         };
         Key {
             tool: definition.name.clone(),
             version: definition.metadata.version.clone(),
-            arguments: call.arguments().digest(),
+            arguments: call.call().arguments().digest(),
             tenant,
             context,
             epoch,
@@ -52,23 +53,12 @@ impl Keying {
     }
 }
 
-fn tenant(call: &AroundCall) -> Option<Arc<str>> {
-    call.context().actor().tenant.clone()
+fn listed(context: &Context, names: &BTreeSet<Arc<str>>) -> Map<String, Value> {
+    names.iter().filter_map(|name| Some((name.to_string(), context.attribute(name)?.clone()))).collect()
 }
 
-fn all(context: &Context) -> Option<Box<str>> {
-    let attributes = context.attributes();
-    (!attributes.is_empty()).then(|| text(attributes.clone()))
-}
-
-fn listed(context: &Context, names: &BTreeSet<Arc<str>>) -> Option<Box<str>> {
-    let found = names.iter().filter_map(|name| Some((name.to_string(), context.attribute(name)?.clone())));
-    let found: Map<String, Value> = found.collect();
-    (!found.is_empty()).then(|| text(found))
-}
-
-fn text(attributes: Map<String, Value>) -> Box<str> {
-    canonical_value(&Value::Object(attributes)).into()
+fn text(attributes: Map<String, Value>) -> Option<Box<str>> {
+    (!attributes.is_empty()).then(|| canonical_value(&Value::Object(attributes)).into())
 }
 
 /// Counts how often results were forgotten. It is part of each key, so that a call which began before is not found after.

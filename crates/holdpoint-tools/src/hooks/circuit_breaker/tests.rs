@@ -6,7 +6,7 @@ use holdpoint_core::Repeat;
 
 use super::*;
 use crate::around_fn;
-use crate::hooks::stage::{Stage, around_call, failed, settlement, succeeded};
+use crate::hooks::testing::{Stage, around_call, failed, settlement, succeeded};
 use crate::testing::waits;
 
 struct Clock(Arc<AtomicI64>);

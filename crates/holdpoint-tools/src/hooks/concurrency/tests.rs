@@ -7,10 +7,10 @@ use holdpoint_core::{Code, Outcome, Repeat, Source};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::super::stage::{around_call, succeeded};
+use super::super::testing::{around_call, succeeded};
 use super::*;
 use crate::testing::call;
-use crate::{Chain, HookFault, around_fn};
+use crate::{Chain, around_fn};
 
 /// How many calls run, and the most that ever did.
 #[derive(Default)]
@@ -47,7 +47,7 @@ async fn at_most_so_many_run_at_once_and_in_the_order_they_came() {
     assert_eq!(gauge.most(), 2);
     assert_eq!(begun.elapsed().as_secs(), 3);
     assert_eq!(*gauge.order.lock().unwrap(), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(limit.free(), 2);
+    assert_eq!(limit.budget.permits.available_permits(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,7 +102,7 @@ async fn a_call_that_waits_too_long_is_refused_and_a_cancelled_one_stops_waiting
         sleep(Duration::from_secs(5)).await;
         token.cancel();
     });
-    assert_eq!(result.unwrap_err().fault(), HookFault::Interrupted);
+    assert_eq!(result.unwrap_err(), HookError::Interrupted);
     assert_eq!(begun.elapsed().as_secs(), 5);
 }
 
@@ -135,10 +135,10 @@ async fn a_call_that_is_dropped_or_fails_gives_its_place_back() {
     let call = around_call("a", Repeat::Never);
     let hanging = chain.run(&call, |_| std::future::pending());
     assert!(tokio::time::timeout(Duration::from_secs(1), hanging).await.is_err());
-    assert_eq!(limit.free(), 1);
+    assert_eq!(limit.budget.permits.available_permits(), 1);
     let failing = chain.run(&call, |_| async { Err(HookError::new("no")) });
     assert!(failing.await.is_err());
-    assert_eq!(limit.free(), 1);
+    assert_eq!(limit.budget.permits.available_permits(), 1);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use holdpoint_core::{Outcome, Repeat};
 use serde_json::json;
 
 use super::*;
-use crate::hooks::stage::{Stage, around_call};
+use crate::hooks::testing::{Stage, around_call};
 
 #[tokio::test]
 async fn nothing_executes_and_the_result_says_what_would_have() {

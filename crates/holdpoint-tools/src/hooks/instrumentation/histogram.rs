@@ -1,6 +1,4 @@
-//! Durations in buckets that grow with them: no lock, a fixed size, and a value that is off by at most 1/16.
-
-use std::sync::atomic::{AtomicU64, Ordering};
+//! Durations in buckets that grow with them: a fixed size, and a value that is off by at most 1/16.
 
 /// Every doubling is divided into this many buckets.
 const PARTS: u64 = 16;
@@ -10,33 +8,30 @@ const VALUE_MAX: u64 = (1 << 36) - 1;
 const BUCKETS: usize = place_of(VALUE_MAX) + 1;
 
 pub(super) struct Histogram {
-    counts: Box<[AtomicU64]>,
+    counts: Box<[u64]>,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect() }
+        Self { counts: vec![0; BUCKETS].into() }
     }
 }
 
 impl Histogram {
-    pub(super) fn record(&self, value: u64) {
-        self.counts[place_of(value)].fetch_add(1, Ordering::Relaxed);
+    pub(super) fn record(&mut self, value: u64) {
+        self.counts[place_of(value)] += 1;
     }
 
-    /// For each `n`, the value that `n` of 100 recorded values do not exceed: the highest of its bucket.
-    pub(super) fn percentiles<const N: usize>(&self, wanted: [u64; N]) -> [Option<u64>; N] {
-        let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
-        let total: u64 = counts.iter().sum();
-        wanted.map(|percent| {
-            let rank = total.saturating_mul(percent).div_ceil(100).max(1);
-            let mut seen = 0;
-            let place = counts.iter().position(|count| {
-                seen += count;
-                seen >= rank
-            });
-            place.map(highest_in)
-        })
+    /// The value that so many of 100 recorded values do not exceed: the highest of its bucket.
+    pub(super) fn percentile(&self, percent: u64) -> Option<u64> {
+        let total: u64 = self.counts.iter().sum();
+        let rank = total.saturating_mul(percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        let place = self.counts.iter().position(|count| {
+            seen += count;
+            seen >= rank
+        });
+        place.map(highest_in)
     }
 }
 
@@ -85,9 +80,10 @@ mod tests {
 
     #[test]
     fn percentiles_are_found_by_rank_and_none_without_values() {
-        let histogram = Histogram::default();
-        assert_eq!(histogram.percentiles([50]), [None]);
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.percentile(50), None);
         (1..=10).for_each(|value| histogram.record(value));
-        assert_eq!(histogram.percentiles([1, 50, 95, 100]), [Some(1), Some(5), Some(10), Some(10)]);
+        let percentiles = [1, 50, 95, 100].map(|percent| histogram.percentile(percent));
+        assert_eq!(percentiles, [Some(1), Some(5), Some(10), Some(10)]);
     }
 }

@@ -4,8 +4,8 @@ use holdpoint_core::Repeat;
 
 use super::*;
 use crate::around_fn;
-use crate::hooks::TOOLS_MAX;
-use crate::hooks::stage::{Stage, around_call, failed, settlement, succeeded};
+use crate::hooks::per_tool::TOOLS_MAX;
+use crate::hooks::testing::{Stage, around_call, failed, settlement, succeeded};
 use crate::testing::waits;
 
 fn stage(instrumentation: &Arc<Instrumentation>, tool: &str) -> Stage {

@@ -1,86 +1,95 @@
 //! The state of a rate limit: a lane per key, of which there are only so many, and a line of those who wait in each.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use governor::clock::Clock;
 use governor::middleware::NoOpMiddleware;
-use governor::nanos::Nanos;
-use governor::state::StateStore;
-use governor::state::keyed::ShrinkableKeyedStateStore;
+use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use tokio::time::Instant;
 
+/// How many keys a rate limit tells apart. Keys above it share one rate until others have been quiet long enough to be
+/// forgotten.
+pub(super) const KEYS_MAX: usize = 10_000;
 /// How often quiet lanes are looked for when there are too many.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// A lane for each key. A key is a keyed hash, so that a long one costs nothing to keep.
+/// A lane for each key. A key is kept as a keyed hash, so that a long one costs nothing to keep.
+#[derive(Debug)]
 pub(super) struct Lanes {
-    map: Shared,
-    limiter: RateLimiter<LaneRef, Shared, TokioClock, NoOpMiddleware<Duration>>,
+    quota: Quota,
+    pub(super) keys_max: usize,
     hasher: RandomState,
-    keys_max: usize,
-    swept_at: Mutex<Option<Instant>>,
+    pub(super) kept: Mutex<Kept>,
+    /// Shared by all keys above `keys_max`.
+    overflow: Arc<Lane>,
 }
 
-/// Which lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key(u64);
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) lanes: HashMap<u64, Arc<Lane>>,
+    swept_at: Option<Instant>,
+}
 
 /// The calls of one key: when the next may pass, and who waits.
-#[derive(Default)]
+#[derive(Debug)]
 pub(super) struct Lane {
-    arrival: Mutex<Option<Nanos>>,
+    limiter: RateLimiter<NotKeyed, InMemoryState, TokioClock, NoOpMiddleware<Duration>>,
     line: tokio::sync::Mutex<()>,
 }
 
 impl Lanes {
-    pub(super) fn new(quota: Quota, keys_max: usize) -> Self {
-        let map = Shared::default();
-        let limiter = RateLimiter::new(quota, map.clone(), TokioClock(Instant::now()));
-        Self { map, limiter, hasher: RandomState::new(), keys_max, swept_at: Mutex::new(None) }
-    }
-
-    pub(super) fn key(&self, text: Option<&str>) -> Key {
-        Key(self.hasher.hash_one(text))
+    pub(super) fn new(quota: Quota) -> Self {
+        let overflow = Arc::new(Lane::new(quota));
+        Self { quota, keys_max: KEYS_MAX, hasher: RandomState::new(), kept: Mutex::default(), overflow }
     }
 
     /// The lane of a key, or the one that all keys share which are too many.
-    pub(super) fn lane(&self, key: Key) -> Arc<Lane> {
-        if let Some(lane) = self.map.find_or_add(key, self.keys_max) {
-            return lane;
+    pub(super) fn lane(&self, key: Option<&str>) -> Arc<Lane> {
+        let key = self.hasher.hash_one(key);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lane) = kept.lanes.get(&key) {
+            return Arc::clone(lane);
         }
-        if self.may_sweep() {
-            self.limiter.retain_recent();
+        if kept.lanes.len() >= self.keys_max {
+            kept.sweep(self.quota);
         }
-        self.map.find_or_add(key, self.keys_max).unwrap_or_else(|| Arc::clone(&self.map.0.overflow))
+        if kept.lanes.len() >= self.keys_max {
+            return Arc::clone(&self.overflow);
+        }
+        Arc::clone(kept.lanes.entry(key).or_insert_with(|| Arc::new(Lane::new(self.quota))))
     }
+}
 
-    /// Lets one call pass, or says when the next one may.
-    pub(super) fn take(&self, lane: &Arc<Lane>) -> Result<(), Instant> {
-        let clock = self.limiter.clock();
-        self.limiter.check_key(&LaneRef(Arc::clone(lane))).map_err(|until| clock.0 + until.earliest_possible())
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.limiter.len()
-    }
-
-    fn may_sweep(&self) -> bool {
+impl Kept {
+    /// Forgets the lanes that are as good as new.
+    fn sweep(&mut self, quota: Quota) {
         let now = Instant::now();
-        let mut swept_at = self.swept_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = swept_at.is_none_or(|at| now.duration_since(at) >= SWEEP_EVERY);
-        if due {
-            *swept_at = Some(now);
+        if self.swept_at.is_some_and(|at| now.duration_since(at) < SWEEP_EVERY) {
+            return;
         }
-        due
+        self.swept_at = Some(now);
+        self.lanes.retain(|_, lane| {
+            // Whoever holds the lane is about to use it; one that can give its whole burst at once is as good as new.
+            Arc::strong_count(lane) > 1 || !matches!(lane.limiter.check_n(quota.burst_size()), Ok(Ok(())))
+        });
     }
 }
 
 impl Lane {
+    fn new(quota: Quota) -> Self {
+        let limiter = RateLimiter::direct_with_clock(quota, TokioClock(Instant::now()));
+        Self { limiter, line: tokio::sync::Mutex::default() }
+    }
+
+    /// Lets one call pass, or says when the next one may.
+    pub(super) fn take(&self) -> Result<(), Instant> {
+        self.limiter.check().map_err(|until| self.limiter.clock().0 + until.earliest_possible())
+    }
+
     /// Stands in line, and is the first of it once it returns.
     pub(super) async fn line(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.line.lock().await
@@ -92,87 +101,7 @@ impl Lane {
     }
 }
 
-impl fmt::Debug for Lanes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Lanes({} keys)", self.len())
-    }
-}
-
-/// The lanes as the limiter sees them.
-#[derive(Clone, Default)]
-struct Shared(Arc<Stored>);
-
-#[derive(Default)]
-struct Stored {
-    lanes: Mutex<HashMap<Key, Arc<Lane>>>,
-    overflow: Arc<Lane>,
-}
-
-impl Shared {
-    fn find_or_add(&self, key: Key, keys_max: usize) -> Option<Arc<Lane>> {
-        let mut lanes = self.lanes();
-        if let Some(lane) = lanes.get(&key) {
-            return Some(Arc::clone(lane));
-        }
-        (lanes.len() < keys_max).then(|| Arc::clone(lanes.entry(key).or_default()))
-    }
-
-    fn lanes(&self) -> MutexGuard<'_, HashMap<Key, Arc<Lane>>> {
-        self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The limiter asks for a key that can be hashed, and is given the lane itself.
-#[derive(Clone)]
-struct LaneRef(Arc<Lane>);
-
-impl PartialEq for LaneRef {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for LaneRef {}
-
-impl Hash for LaneRef {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.0).hash(state);
-    }
-}
-
-impl StateStore for Shared {
-    type Key = LaneRef;
-
-    fn measure_and_replace<T, F, E>(&self, key: &LaneRef, decide: F) -> Result<T, E>
-    where
-        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
-    {
-        let mut arrival = key.0.arrival.lock().unwrap_or_else(PoisonError::into_inner);
-        let (outcome, next) = decide(*arrival)?;
-        *arrival = Some(next);
-        Ok(outcome)
-    }
-}
-
-impl ShrinkableKeyedStateStore<LaneRef> for Shared {
-    fn retain_recent(&self, drop_below: Nanos) {
-        self.lanes().retain(|_, lane| {
-            // Whoever holds the lane is about to use it.
-            let used = Arc::strong_count(lane) > 1;
-            used || lane.arrival.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at > drop_below)
-        });
-    }
-
-    fn len(&self) -> usize {
-        self.lanes().len()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.lanes().is_empty()
-    }
-}
-
-/// Tokio's time since the limit was built: what waits goes by it, and so does what is measured.
+/// Tokio's time since the lane was made: what waits goes by it, and so does what is measured.
 #[derive(Clone, Debug)]
 struct TokioClock(Instant);
 

@@ -9,10 +9,11 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::super::stage::{around_call, succeeded};
+use super::super::testing::{around_call, succeeded};
+use super::lanes::KEYS_MAX;
 use super::*;
+use crate::Chain;
 use crate::testing::call_in;
-use crate::{Chain, HookFault};
 
 async fn pass(limit: &Arc<RateLimit>, call: &AroundCall) -> Result<Settlement, HookError> {
     let hook: Arc<dyn Around> = limit.clone();
@@ -136,7 +137,7 @@ async fn a_call_that_is_cancelled_stops_waiting_and_takes_no_turn() {
     let begun = Instant::now();
     let stopped = async {
         let result = pass(&limit, &cancelled).await;
-        (result.unwrap_err().fault(), begun.elapsed().as_secs())
+        (result.unwrap_err(), begun.elapsed().as_secs())
     };
     let patient = async {
         assert!(passes(&limit, &of("a")).await);
@@ -146,7 +147,7 @@ async fn a_call_that_is_cancelled_stops_waiting_and_takes_no_turn() {
         sleep(Duration::from_secs(3)).await;
         token.cancel();
     });
-    assert_eq!(stopped, (HookFault::Interrupted, 3));
+    assert_eq!(stopped, (HookError::Interrupted, 3));
     assert_eq!(patient, 10);
 }
 
@@ -189,38 +190,48 @@ async fn tools_outside_its_scope_pass() {
     assert!(passes(&limit, &of("lookup")).await);
 }
 
+fn with_keys(keys_max: usize, builder: RateLimitBuilder) -> Arc<RateLimit> {
+    let mut limit = Arc::into_inner(builder.build().unwrap()).unwrap();
+    limit.lanes.keys_max = keys_max;
+    Arc::new(limit)
+}
+
+fn keys(limit: &RateLimit) -> usize {
+    limit.lanes.kept.lock().unwrap().lanes.len()
+}
+
 #[tokio::test(start_paused = true)]
 async fn keys_stay_within_a_bound_and_the_rest_share_one_rate() {
-    let limit = RateLimit::per_second(1).per(Per::Key("user".into())).keys_max(100).refuse().build().unwrap();
+    let limit = with_keys(100, RateLimit::per_second(1).per(Per::Key("user".into())).refuse());
     let mut passed = 0;
     for user in 0..1000 {
         passed += u32::from(passes(&limit, &by_user(user)).await);
     }
-    assert_eq!(limit.keys(), 100);
+    assert_eq!(keys(&limit), 100);
     assert_eq!(passed, 101, "a hundred have a rate of their own, and one call passed for all others");
     assert!(!passes(&limit, &by_user(5)).await, "who has a rate of its own keeps it");
 
     sleep(Duration::from_secs(5)).await;
     assert!(passes(&limit, &by_user("new")).await);
-    assert_eq!(limit.keys(), 1, "the quiet ones are forgotten");
+    assert_eq!(keys(&limit), 1, "the quiet ones are forgotten");
 }
 
 #[test]
-fn more_keys_than_the_bound_cannot_be_asked_for() {
-    let limit = RateLimit::per_second(1).keys_max(usize::MAX).per(Per::Tenant).build().unwrap();
-    for number in 0..RATE_LIMIT_KEYS_MAX + 50 {
-        limit.lanes.lane(limit.lanes.key(Some(&number.to_string())));
+fn there_are_never_more_keys_than_the_bound() {
+    let limit = RateLimit::per_second(1).per(Per::Tenant).build().unwrap();
+    for number in 0..KEYS_MAX + 50 {
+        limit.lanes.lane(Some(&number.to_string()));
     }
-    assert!(limit.keys() <= RATE_LIMIT_KEYS_MAX);
+    assert!(keys(&limit) <= KEYS_MAX);
 }
 
 #[test]
 fn a_lane_that_somebody_holds_is_not_forgotten() {
-    let limit = RateLimit::per_second(1).keys_max(1).build().unwrap();
-    let held = limit.lanes.lane(limit.lanes.key(Some("a")));
-    let other = limit.lanes.lane(limit.lanes.key(Some("b")));
+    let limit = with_keys(1, RateLimit::per_second(1));
+    let held = limit.lanes.lane(Some("a"));
+    let other = limit.lanes.lane(Some("b"));
     assert!(!Arc::ptr_eq(&held, &other));
-    assert!(Arc::ptr_eq(&held, &limit.lanes.lane(limit.lanes.key(Some("a")))));
+    assert!(Arc::ptr_eq(&held, &limit.lanes.lane(Some("a"))));
 }
 
 #[test]
@@ -232,7 +243,6 @@ fn impossible_rates_are_refused_by_name() {
     assert_eq!(field(RateLimit::builder(1, Duration::from_secs(86_400)).burst(u32::MAX)), "burst");
     assert_eq!(field(RateLimit::builder(1, Duration::ZERO)), "window_ms");
     assert_eq!(field(RateLimit::builder(0, Duration::from_secs(1))), "calls");
-    assert_eq!(field(RateLimit::per_second(1).keys_max(0)), "keys_max");
     assert_eq!(field(RateLimit::per_second(1).tool("[")), "tool");
     assert_eq!(field(RateLimit::per_second(1).per(Per::Key("".into()))), "per");
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::hooks::stage::{Stage, around_call};
+use crate::hooks::testing::{Stage, around_call};
 use crate::testing::{call, invocation, waits};
 use crate::{Chain, Extensions, MadeTool, Tool, ToolCall, invoke, raw_blocking_tool, raw_tool};
 

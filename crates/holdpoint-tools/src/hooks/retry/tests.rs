@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::ToolCall;
-use crate::hooks::stage::{Stage, around_call, failed, settlement};
+use crate::hooks::testing::{Stage, around_call, failed, settlement};
 
 fn stage(builder: RetryBuilder, repeat: Repeat) -> Stage {
     Stage::new(vec![builder.build().unwrap()], around_call("search", repeat))

@@ -3,10 +3,10 @@
 use holdpoint_core::Repeat;
 use serde_json::{Value, json};
 
-use super::super::stage::{Stage, around_call};
+use super::super::testing::{Stage, around_call};
 use super::*;
 use crate::hooks::system_time;
-use crate::{HookFault, tool};
+use crate::tool;
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
@@ -108,6 +108,6 @@ fn unknown_hooks_and_settings_and_more_than_one_hook_are_not_read() {
 async fn a_hook_that_is_told_to_fail_fails_with_its_message() {
     let stage = Stage::new(vec![built(json!({"fail": "boom"})).unwrap()], around_call("lookup", Repeat::Safe));
     let error = stage.result().await.unwrap_err();
-    assert_eq!((error.fault(), error.to_string().as_str()), (HookFault::Failed, "boom"));
+    assert_eq!(error, HookError::new("boom"));
     assert_eq!(stage.ran(), 0);
 }

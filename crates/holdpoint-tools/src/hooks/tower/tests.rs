@@ -11,8 +11,8 @@ use tower::load_shed::LoadShedLayer;
 use tower::timeout::TimeoutLayer;
 
 use super::*;
-use crate::hooks::stage::{Stage, around_call, failed, succeeded};
-use crate::{Chain, HookFault, around_fn};
+use crate::hooks::testing::{Stage, around_call, failed, succeeded};
+use crate::{Chain, around_fn};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -209,7 +209,7 @@ impl Drop for Counted<'_> {
 async fn another_error_of_a_layer_is_a_failure_of_the_hook() {
     let hook = custom(|_, _| async { Err("no route".into()) }.boxed());
     let error = Stage::new(vec![hook], around_call("pay", Repeat::Never)).result().await.unwrap_err();
-    assert_eq!((error.fault(), error.to_string().as_str()), (HookFault::Failed, "a layer failed: no route"));
+    assert_eq!(error, HookError::new("a layer failed: no route"));
 }
 
 #[tokio::test]
@@ -218,9 +218,9 @@ async fn a_failure_inside_passes_outwards_whatever_the_layers_make_of_it() {
         let response = inside.call(request);
         async move { response.await.map_err(|_| "wrapped".into()) }.boxed()
     });
-    let interrupted = around_fn(|_, _| Box::pin(async { Err(HookError::interrupted()) }));
+    let interrupted = around_fn(|_, _| Box::pin(async { Err(HookError::Interrupted) }));
     let stage = Stage::new(vec![wrapping, interrupted], around_call("pay", Repeat::Never));
-    assert_eq!(stage.result().await.unwrap_err().fault(), HookFault::Interrupted);
+    assert_eq!(stage.result().await.unwrap_err(), HookError::Interrupted);
 }
 
 #[tokio::test(start_paused = true)]
