@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use holdpoint_core::Message;
-use holdpoint_model::{Model, ModelChoice, ModelRequest, NoDeltas};
+use holdpoint_model::{ModelChoice, ModelRequest, NoDeltas};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

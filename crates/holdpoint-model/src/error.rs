@@ -55,24 +55,6 @@ pub enum ModelErrorKind {
 }
 
 impl ModelErrorKind {
-    /// Every kind.
-    pub const ALL: [ModelErrorKind; 14] = [
-        ModelErrorKind::RateLimited,
-        ModelErrorKind::QuotaExceeded,
-        ModelErrorKind::Overloaded,
-        ModelErrorKind::Connection,
-        ModelErrorKind::Cut,
-        ModelErrorKind::Garbage,
-        ModelErrorKind::Empty,
-        ModelErrorKind::Refused,
-        ModelErrorKind::Auth,
-        ModelErrorKind::InvalidRequest,
-        ModelErrorKind::ContextTooLong,
-        ModelErrorKind::TooSlow,
-        ModelErrorKind::TooLarge,
-        ModelErrorKind::Other,
-    ];
-
     /// Its stable name.
     pub fn as_str(self) -> &'static str {
         match self {

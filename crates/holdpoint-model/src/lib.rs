@@ -17,10 +17,6 @@ pub use error::{ModelChoiceError, ModelError, ModelErrorKind};
 pub use model::{Delta, DeltaSink, IntoModel, Model, ModelCall, ModelReply, ModelRequest, NoDeltas};
 pub use options::{ModelOptions, ReasoningEffort, ToolChoice};
 #[cfg(feature = "providers")]
-pub use providers::{
-    ARGUMENTS_BYTES_MAX, Attempts, CALLS_MAX, KeySource, LINE_BYTES_MAX, ModelChoice, Names, Next, REPLY_BYTES_MAX,
-    RetryRule, STREAM_BYTES_MAX, Timeouts, WIRE_NAME_BYTES_MAX, known_window_tokens, provider_names, retry_after,
-    wire_name,
-};
+pub use providers::{KeySource, ModelChoice, RetryRule, Timeouts};
 pub use scripted::{ScriptedModel, ScriptedReply, SeenRequest};
 pub use tokens::{TokenCounter, estimate_tokens, message_tokens, tool_tokens};

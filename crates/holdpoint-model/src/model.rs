@@ -32,25 +32,6 @@ pub trait Model: Send + Sync {
     -> Result<Option<ModelReply>, ModelError>;
 }
 
-#[async_trait]
-impl Model for Arc<dyn Model> {
-    fn name(&self) -> Option<&str> {
-        (**self).name()
-    }
-
-    fn window_tokens(&self) -> Option<u64> {
-        (**self).window_tokens()
-    }
-
-    async fn reply(
-        &self,
-        request: &ModelRequest<'_>,
-        deltas: &dyn DeltaSink,
-    ) -> Result<Option<ModelReply>, ModelError> {
-        (**self).reply(request, deltas).await
-    }
-}
-
 /// What an agent's model can be given as: a model, or `provider:model`.
 #[diagnostic::on_unimplemented(note = "naming a model as `provider:model` needs the feature `providers`")]
 pub trait IntoModel {
@@ -64,6 +45,12 @@ pub trait IntoModel {
 impl<M: Model + 'static> IntoModel for M {
     fn into_model(self) -> Result<Arc<dyn Model>, ModelChoiceError> {
         Ok(Arc::new(self))
+    }
+}
+
+impl IntoModel for Arc<dyn Model> {
+    fn into_model(self) -> Result<Arc<dyn Model>, ModelChoiceError> {
+        Ok(self)
     }
 }
 

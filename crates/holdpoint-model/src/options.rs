@@ -1,7 +1,7 @@
 //! What a provider is told beside the conversation and the tools.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use holdpoint_core::ToolName;
 use serde_json::{Map, Value};
@@ -40,15 +40,7 @@ pub struct ModelOptions {
 }
 
 /// Nothing: the provider's defaults.
-pub(crate) static NO_OPTIONS: ModelOptions = ModelOptions {
-    temperature: None,
-    top_p: None,
-    output_tokens_max: None,
-    stop_sequences: Vec::new(),
-    seed: None,
-    reasoning_effort: None,
-    extra: None,
-};
+pub(crate) static NO_OPTIONS: LazyLock<ModelOptions> = LazyLock::new(ModelOptions::default);
 
 impl fmt::Debug for ModelOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,9 +10,6 @@ mod retry;
 mod sse;
 mod timeouts;
 
-pub use assemble::{ARGUMENTS_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX};
-pub use choice::{KeySource, ModelChoice, known_window_tokens, provider_names};
-pub use names::{Names, WIRE_NAME_BYTES_MAX, wire_name};
-pub use retry::{Attempts, Next, RetryRule, retry_after};
-pub use sse::{LINE_BYTES_MAX, STREAM_BYTES_MAX};
+pub use choice::{KeySource, ModelChoice};
+pub use retry::RetryRule;
 pub use timeouts::Timeouts;

@@ -15,11 +15,11 @@ use crate::model::{Delta, DeltaSink, ModelCall, ModelReply};
 use crate::providers::names::Names;
 
 /// What a whole reply may have: text, reasoning, names, arguments and state together.
-pub const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(crate) const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// What the arguments of one call may have before the whole reply is given up. Far above what a call may have to run.
-pub const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How many calls one reply may have.
-pub const CALLS_MAX: usize = Limits::TOOL_CALLS_PER_TURN_MAX as usize;
+pub(crate) const CALLS_MAX: usize = Limits::TOOL_CALLS_PER_TURN_MAX as usize;
 /// No count of tokens is above this: what a JSON number holds exactly.
 const TOKENS_MAX: u64 = 1 << 53;
 
@@ -28,14 +28,21 @@ pub(crate) struct Assembly<'a> {
     deltas: &'a dyn DeltaSink,
     names: &'a Names,
     history: &'a [Arc<Message>],
+    calls: Vec<OpenCall>,
+    said: Said,
+}
+
+/// What came so far beside the calls.
+#[derive(Default)]
+struct Said {
     text: String,
     thinking: String,
-    calls: Vec<OpenCall>,
     usage: Usage,
     stop: Option<ModelStop>,
     state: Option<ProviderState>,
     bytes: usize,
     begun: bool,
+    refused: bool,
     ended: bool,
 }
 
@@ -51,44 +58,37 @@ struct OpenCall {
 
 impl<'a> Assembly<'a> {
     pub(crate) fn new(names: &'a Names, history: &'a [Arc<Message>], deltas: &'a dyn DeltaSink) -> Self {
-        Self {
-            deltas,
-            names,
-            history,
-            text: String::new(),
-            thinking: String::new(),
-            calls: Vec::new(),
-            usage: Usage::default(),
-            stop: None,
-            state: None,
-            bytes: 0,
-            begun: false,
-            ended: false,
-        }
+        Self { deltas, names, history, calls: Vec::new(), said: Said::default() }
     }
 
     /// There is a message, perhaps an empty one.
     pub(crate) fn begin(&mut self) {
-        self.begun = true;
+        self.said.begun = true;
     }
 
     /// More text.
     pub(crate) fn text(&mut self, piece: &str) -> Result<(), ModelError> {
-        self.begun = true;
+        self.said.begun = true;
         if !piece.is_empty() {
             self.count(piece.len())?;
-            self.text.push_str(piece);
+            self.said.text.push_str(piece);
             self.show(Delta::Text(piece));
         }
         Ok(())
     }
 
+    /// More of a text that says why the model will not answer.
+    pub(crate) fn refusal(&mut self, piece: &str) -> Result<(), ModelError> {
+        self.said.refused |= !piece.is_empty();
+        self.text(piece)
+    }
+
     /// More reasoning.
     pub(crate) fn thinking(&mut self, piece: &str) -> Result<(), ModelError> {
-        self.begun = true;
+        self.said.begun = true;
         if !piece.is_empty() {
             self.count(piece.len())?;
-            self.thinking.push_str(piece);
+            self.said.thinking.push_str(piece);
             self.show(Delta::Thinking(piece));
         }
         Ok(())
@@ -106,7 +106,7 @@ impl<'a> Assembly<'a> {
 
     /// The id and the name of a call, as far as a piece has them. A name may come in pieces or again and again.
     pub(crate) fn call(&mut self, position: usize, id: Option<&str>, name: Option<&str>) -> Result<(), ModelError> {
-        self.begun = true;
+        self.said.begun = true;
         self.count(id.map_or(0, str::len) + name.map_or(0, str::len))?;
         let call = self.open(position)?;
         if call.id.is_none() {
@@ -170,14 +170,14 @@ impl<'a> Assembly<'a> {
 
     /// Why the model stopped.
     pub(crate) fn stop(&mut self, stop: ModelStop) {
-        self.begun = true;
-        self.stop = Some(stop);
+        self.said.begun = true;
+        self.said.stop = Some(stop);
     }
 
     /// What it cost; the last word counts.
     pub(crate) fn usage(&mut self, usage: Usage) {
         let Usage { input, output, cache_read, cache_write, reasoning } = usage;
-        self.usage = Usage {
+        self.said.usage = Usage {
             input: input.min(TOKENS_MAX),
             output: output.min(TOKENS_MAX),
             cache_read: cache_read.min(TOKENS_MAX),
@@ -189,35 +189,38 @@ impl<'a> Assembly<'a> {
     /// What the provider wants back.
     pub(crate) fn state(&mut self, state: ProviderState) -> Result<(), ModelError> {
         self.count(state.data.expose().len())?;
-        self.state = Some(state);
+        self.said.state = Some(state);
         Ok(())
     }
 
     /// The end was seen: what is there is all there is.
     pub(crate) fn end(&mut self) {
-        self.ended = true;
+        self.said.ended = true;
     }
 
     /// Whether the end was seen.
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended
+        self.said.ended
     }
 
     /// Whether a reason to stop was seen.
     pub(crate) fn has_stopped(&self) -> bool {
-        self.stop.is_some()
+        self.said.stop.is_some()
     }
 
     /// The reply; `None` when there was no message in it.
     pub(crate) fn finish(mut self) -> Result<Option<ModelReply>, ModelError> {
-        if !self.ended {
+        if !self.said.ended {
             return Err(ModelError::of(ModelErrorKind::Cut, "the reply ended before its end"));
+        }
+        if self.said.refused {
+            self.said.stop = Some(ModelStop::ContentFilter);
         }
         self.drop_unfinished_call();
         for position in 0..self.calls.len() {
             self.call_ended(position)?;
         }
-        if !self.begun {
+        if !self.said.begun {
             return Ok(None);
         }
         let names = self.names;
@@ -228,19 +231,19 @@ impl<'a> Assembly<'a> {
             arguments: call.arguments.map(Arc::from),
         };
         Ok(Some(ModelReply {
-            text: self.text.into(),
-            thinking: (!self.thinking.is_empty()).then(|| self.thinking.into()),
+            text: self.said.text.into(),
+            thinking: (!self.said.thinking.is_empty()).then(|| self.said.thinking.into()),
             calls: self.calls.into_iter().map(call).collect(),
-            usage: self.usage,
-            stop: self.stop,
-            provider_state: self.state,
+            usage: self.said.usage,
+            stop: self.said.stop,
+            provider_state: self.said.state,
         }))
     }
 
     /// A model that ran out of room, or that was stopped for whatever other reason, may have been so before the arguments of
     /// its last call. Nothing at all would count as "no arguments", and the call would run.
     fn drop_unfinished_call(&mut self) {
-        let was_stopped = match self.stop {
+        let was_stopped = match self.said.stop {
             Some(ModelStop::EndTurn | ModelStop::ToolUse) | None => false,
             Some(ModelStop::MaxTokens | ModelStop::ContentFilter | ModelStop::StopSequence | ModelStop::Other(_)) => {
                 true
@@ -281,8 +284,8 @@ impl<'a> Assembly<'a> {
     }
 
     fn count(&mut self, bytes: usize) -> Result<(), ModelError> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > REPLY_BYTES_MAX {
+        self.said.bytes = self.said.bytes.saturating_add(bytes);
+        if self.said.bytes > REPLY_BYTES_MAX {
             return Err(too_large("the reply is"));
         }
         Ok(())

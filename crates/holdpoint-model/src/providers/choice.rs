@@ -13,19 +13,20 @@ use secrecy::SecretString;
 use crate::error::ModelChoiceError;
 use crate::model::{IntoModel, Model};
 use crate::providers::genai::GenaiModel;
-use crate::providers::openai::{OpenAi, Protocol};
+use crate::providers::openai::{Chat, OpenAi, Responses};
 use crate::providers::retry::RetryRule;
 use crate::providers::timeouts::Timeouts;
 
-pub use known::provider_names;
+use known::provider_names;
 pub(crate) use known::{Api, Provider};
-pub use windows::known_window_tokens;
+use windows::known_window_tokens;
 
 /// The largest file that a key is read from.
 const KEY_FILE_BYTES_MAX: u64 = 16 * 1024;
 
 /// A model, chosen but not yet opened.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct ModelChoice {
     provider: &'static Provider,
     model: Arc<str>,
@@ -77,35 +78,30 @@ impl ModelChoice {
 
     /// Another address, such as that of a server of your own. The provider's usual key is not sent to it: say with
     /// [`ModelChoice::key`] which one is.
-    #[must_use]
     pub fn base_url(mut self, url: impl Into<Arc<str>>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
     /// Where the key comes from.
-    #[must_use]
     pub fn key(mut self, key: KeySource) -> Self {
         self.key = key;
         self
     }
 
     /// The model's window, in place of what is known of it.
-    #[must_use]
     pub fn window_tokens(mut self, tokens: u64) -> Self {
         self.window_tokens = Some(tokens);
         self
     }
 
     /// How often a request is tried.
-    #[must_use]
     pub fn retry(mut self, rule: RetryRule) -> Self {
         self.retry = rule;
         self
     }
 
     /// How long a request may take.
-    #[must_use]
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
@@ -118,9 +114,15 @@ impl ModelChoice {
     pub fn open(&self) -> Result<Arc<dyn Model>, ModelChoiceError> {
         let opening = self.opening()?;
         match self.provider.api {
-            Api::Chat => Ok(Arc::new(OpenAi::open(opening, Protocol::Chat)?)),
-            Api::Responses => Ok(Arc::new(OpenAi::open(opening, Protocol::Responses)?)),
-            Api::Genai(service) => Ok(Arc::new(GenaiModel::open(opening, service)?)),
+            Api::Chat => {
+                let chat = Chat { provider: opening.provider.name, at_openai: opening.is_openai() };
+                Ok(Arc::new(OpenAi::open(opening, Box::new(chat))?))
+            }
+            Api::Responses => {
+                let responses = Responses { provider: opening.provider.name, model: Arc::clone(&opening.model) };
+                Ok(Arc::new(OpenAi::open(opening, Box::new(responses))?))
+            }
+            Api::Genai(adapter, family) => Ok(Arc::new(GenaiModel::open(opening, adapter, family)?)),
         }
     }
 

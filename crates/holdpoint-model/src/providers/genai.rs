@@ -16,7 +16,6 @@ mod tap;
 mod tests;
 mod words;
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -25,25 +24,13 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::error::ModelChoiceError;
-use crate::error::ModelError;
+use crate::error::{ModelChoiceError, ModelError};
 use crate::model::{DeltaSink, Model, ModelReply, ModelRequest};
 use crate::providers::assemble::Assembly;
 use crate::providers::choice::Opening;
 use crate::providers::names::Names;
-use crate::providers::retry::{RetryRule, Retrying};
-use crate::providers::timeouts::{Late, Timeouts};
-
-/// Which service it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Service {
-    Anthropic,
-    Bedrock,
-    Gemini,
-    Ollama,
-    OllamaCloud,
-    Vertex,
-}
+use crate::providers::retry::{Watched, retrying};
+use crate::providers::timeouts::Late;
 
 /// Which protocol it speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,81 +41,41 @@ pub(crate) enum Family {
     Ollama,
 }
 
-impl Service {
-    fn adapter(self) -> AdapterKind {
-        match self {
-            Service::Anthropic => AdapterKind::Anthropic,
-            Service::Bedrock => AdapterKind::BedrockApi,
-            Service::Gemini => AdapterKind::Gemini,
-            Service::Ollama => AdapterKind::Ollama,
-            Service::OllamaCloud => AdapterKind::OllamaCloud,
-            Service::Vertex => AdapterKind::Vertex,
-        }
-    }
-
-    /// Vertex serves the models of several houses, each in its own protocol.
-    fn family(self, model: &str) -> Family {
-        match self {
-            Service::Anthropic => Family::Anthropic,
-            Service::Bedrock => Family::Bedrock,
-            Service::Gemini => Family::Gemini,
-            Service::Ollama | Service::OllamaCloud => Family::Ollama,
-            Service::Vertex if model.starts_with("claude") => Family::Anthropic,
-            Service::Vertex => Family::Gemini,
-        }
-    }
-}
-
 /// A model behind `genai`.
 pub(crate) struct GenaiModel {
     client: Client,
-    service: Service,
+    opening: Opening,
+    adapter: AdapterKind,
     family: Family,
-    provider: &'static str,
-    model: Arc<str>,
-    endpoint: Endpoint,
-    key: SecretString,
-    window_tokens: Option<u64>,
-    retry: RetryRule,
-    timeouts: Timeouts,
-}
-
-impl fmt::Debug for GenaiModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GenaiModel({}:{})", self.provider, self.model)
-    }
 }
 
 /// What stands for a key where a server asks for none: `genai` must have one.
 const NO_KEY: &str = "none";
 
 impl GenaiModel {
-    pub(crate) fn open(opening: Opening, service: Service) -> Result<Self, ModelChoiceError> {
+    pub(crate) fn open(opening: Opening, adapter: AdapterKind, family: Family) -> Result<Self, ModelChoiceError> {
         let client = crate::providers::http::client(&opening)?;
-        let key = opening.key.unwrap_or_else(|| SecretString::from(NO_KEY));
-        if !key.expose_secret().bytes().all(|byte| byte.is_ascii_graphic()) {
+        let usable = |key: &SecretString| key.expose_secret().bytes().all(|byte| byte.is_ascii_graphic());
+        if !opening.key.as_ref().is_none_or(usable) {
             return Err(ModelChoiceError::UnusableKey);
         }
         let client = Client::builder().with_reqwest(client).build();
+        // Vertex serves the models of several houses, each in its own protocol.
+        let claude = adapter == AdapterKind::Vertex && opening.model.starts_with("claude");
         Ok(Self {
             client: client.map_err(|_| ModelChoiceError::Client { reason: "genai refused it".to_owned() })?,
-            service,
-            family: service.family(&opening.model),
-            provider: opening.provider.name,
-            endpoint: Endpoint::from_owned(format!("{}/", opening.base_url)),
-            model: opening.model,
-            key,
-            window_tokens: opening.window_tokens,
-            retry: opening.retry,
-            timeouts: opening.timeouts,
+            opening,
+            adapter,
+            family: if claude { Family::Anthropic } else { family },
         })
     }
 
     fn target(&self) -> ServiceTarget {
+        let Opening { key, base_url, model, .. } = &self.opening;
         ServiceTarget {
-            endpoint: self.endpoint.clone(),
-            auth: AuthData::from_single(self.key.expose_secret()),
-            model: ModelIden::new(self.service.adapter(), &*self.model),
+            endpoint: Endpoint::from_owned(format!("{base_url}/")),
+            auth: AuthData::from_single(key.as_ref().map_or(NO_KEY, ExposeSecret::expose_secret)),
+            model: ModelIden::new(self.adapter, &**model),
         }
     }
 
@@ -142,11 +89,9 @@ impl GenaiModel {
         let options = convert::options(self, request, &names, &tap)?;
         let chat = convert::chat(self, request, &names);
         let assembly = Assembly::new(&names, request.messages, deltas);
-        let whole = async {
-            let response = stream::open(self.client.exec_chat_stream(self.target(), chat, Some(&options))).await?;
-            stream::Reading::new(self, assembly, tap).read(response.stream).await
-        };
-        let limit = self.timeouts.total;
+        let sending = self.client.exec_chat_stream(self.target(), chat, Some(&options));
+        let whole = stream::Reading::new(self, assembly, tap).read(sending);
+        let limit = self.opening.timeouts.total;
         tokio::time::timeout(limit, whole).await.unwrap_or_else(|_| Err(Late::Total.error(limit)))
     }
 }
@@ -154,11 +99,11 @@ impl GenaiModel {
 #[async_trait]
 impl Model for GenaiModel {
     fn name(&self) -> Option<&str> {
-        Some(&self.model)
+        Some(&self.opening.model)
     }
 
     fn window_tokens(&self) -> Option<u64> {
-        self.window_tokens
+        self.opening.window_tokens
     }
 
     async fn reply(
@@ -166,12 +111,7 @@ impl Model for GenaiModel {
         request: &ModelRequest<'_>,
         deltas: &dyn DeltaSink,
     ) -> Result<Option<ModelReply>, ModelError> {
-        let mut retrying = Retrying::new(self.retry, deltas);
-        loop {
-            match self.attempt(request, retrying.deltas()).await {
-                Ok(reply) => return Ok(reply),
-                Err(error) => retrying.after(error).await?,
-            }
-        }
+        let deltas = Watched::new(deltas);
+        retrying(self.opening.retry, &deltas, || self.attempt(request, &deltas)).await
     }
 }

@@ -17,7 +17,7 @@ use holdpoint_core::Message;
 use sha2::{Digest, Sha256};
 
 /// The longest name that a provider takes.
-pub const WIRE_NAME_BYTES_MAX: usize = 64;
+pub(crate) const WIRE_NAME_BYTES_MAX: usize = 64;
 /// Hexadecimal digits of the digest at the end of a name that was changed.
 const DIGEST_DIGITS: usize = 10;
 /// What stands between the readable part and the digest.
@@ -26,7 +26,7 @@ const MARK: &str = "-x";
 const READABLE_BYTES_MAX: usize = WIRE_NAME_BYTES_MAX - MARK.len() - DIGEST_DIGITS;
 
 /// The name on the wire: the registered one where a provider accepts it, otherwise its readable part and a digest.
-pub fn wire_name(name: &str) -> Cow<'_, str> {
+pub(crate) fn wire_name(name: &str) -> Cow<'_, str> {
     if is_accepted(name) && !looks_changed(name) { Cow::Borrowed(name) } else { Cow::Owned(changed(name, 0)) }
 }
 
@@ -66,7 +66,7 @@ fn changed(name: &str, salt: u32) -> String {
 
 /// The names of one request: those of the tools that are offered, both ways.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub(crate) struct Names {
     wire: Vec<Arc<str>>,
     /// Only names that differ: in most requests it is empty.
     registered: HashMap<Arc<str>, Arc<str>>,
@@ -74,7 +74,7 @@ pub struct Names {
 
 impl Names {
     /// The names of these tools.
-    pub fn of(tools: &[Arc<ToolDefinition>]) -> Self {
+    pub(crate) fn of(tools: &[Arc<ToolDefinition>]) -> Self {
         Self::with(tools.iter().map(|tool| tool.name.as_str()), wire_name, changed)
     }
 
@@ -103,19 +103,19 @@ impl Names {
     }
 
     /// The names on the wire, in the order of the tools.
-    pub fn wire(&self) -> &[Arc<str>] {
+    pub(crate) fn wire(&self) -> &[Arc<str>] {
         &self.wire
     }
 
     /// The name on the wire of a tool that is offered, or of any other name.
-    pub fn to_wire<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
+    pub(crate) fn to_wire<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
         let offered = self.registered.iter().find(|(_, registered)| ***registered == *name);
         offered.map_or_else(|| wire_name(name), |(wire, _)| Cow::Borrowed(&**wire))
     }
 
     /// What the model's word stands for: the registered name of a tool that is offered, a name that the history shows
     /// to the model in this form, or else the word itself.
-    pub fn to_registered(&self, word: &str, history: &[Arc<Message>]) -> Arc<str> {
+    pub(crate) fn to_registered(&self, word: &str, history: &[Arc<Message>]) -> Arc<str> {
         if let Some(name) = self.registered.get(word) {
             return Arc::clone(name);
         }

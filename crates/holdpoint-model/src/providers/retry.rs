@@ -10,7 +10,8 @@ mod tests;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use backon::{BackoffBuilder, ExponentialBuilder};
+use backon::{ExponentialBuilder, Retryable};
+use reqwest::header::HeaderMap;
 use tokio::time::Instant;
 
 use crate::error::ModelError;
@@ -31,141 +32,73 @@ pub struct RetryRule {
 
 impl Default for RetryRule {
     fn default() -> Self {
-        Self {
-            attempts_max: Self::ATTEMPTS_MAX,
-            delay_min: Self::DELAY_MIN,
-            delay_max: Self::DELAY_MAX,
-            total_max: Self::TOTAL_MAX,
-        }
+        Self { attempts_max: 4, ..Self::NEVER }
     }
 }
 
 impl RetryRule {
-    /// Attempts by default.
-    pub const ATTEMPTS_MAX: u32 = 4;
-    /// The first delay by default.
-    pub const DELAY_MIN: Duration = Duration::from_millis(500);
-    /// The longest delay by default.
-    pub const DELAY_MAX: Duration = Duration::from_secs(20);
-    /// The time for all attempts by default.
-    pub const TOTAL_MAX: Duration = Duration::from_secs(120);
-
     /// One attempt and no more.
     pub const NEVER: RetryRule = RetryRule {
         attempts_max: 1,
-        delay_min: Self::DELAY_MIN,
-        delay_max: Self::DELAY_MAX,
-        total_max: Self::TOTAL_MAX,
+        delay_min: Duration::from_millis(500),
+        delay_max: Duration::from_secs(20),
+        total_max: Duration::from_secs(120),
     };
-}
 
-/// What follows a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// The failure is final.
-    GiveUp,
-    /// Ask again after this time.
-    After(Duration),
-}
-
-/// The attempts of one request. It decides; the caller waits.
-pub struct Attempts {
-    rule: RetryRule,
-    delays: backon::ExponentialBackoff,
-    made: u32,
-}
-
-impl Attempts {
-    /// Begins with the first attempt.
-    pub fn new(rule: RetryRule) -> Self {
-        let delays = ExponentialBuilder::default()
-            .with_min_delay(rule.delay_min)
-            .with_max_delay(rule.delay_max)
-            .with_max_times(rule.attempts_max.saturating_sub(1) as usize)
-            .with_jitter();
-        Self { rule, delays: delays.build(), made: 0 }
+    fn backoff(self) -> ExponentialBuilder {
+        ExponentialBuilder::default()
+            .with_min_delay(self.delay_min)
+            .with_max_delay(self.delay_max)
+            .with_max_times(self.attempts_max.saturating_sub(1) as usize)
+            .with_jitter()
     }
 
-    /// What follows this failure, so long after the first attempt began. The provider's own wish is followed, but not
-    /// beyond the time that is left: then waiting for less would only be refused again.
-    pub fn after(&mut self, error: &ModelError, elapsed: Duration) -> Next {
-        self.made += 1;
-        if !error.kind.is_transient() || self.made >= self.rule.attempts_max {
-            return Next::GiveUp;
-        }
-        let Some(backoff) = self.delays.next() else { return Next::GiveUp };
+    /// How long to wait after this failure, so long after the first attempt began; `None` if it is final. The provider's own
+    /// wish is followed, but not beyond the time that is left: then waiting for less would only be refused again.
+    fn delay(self, error: &ModelError, backoff: Duration, elapsed: Duration) -> Option<Duration> {
         // Jitter may double what the exponent gave.
-        let delay = error.retry_after.map_or(backoff.min(self.rule.delay_max), |wished| wished.max(backoff / 4));
-        match elapsed.checked_add(delay) {
-            Some(at) if at <= self.rule.total_max => Next::After(delay),
-            Some(_) | None => Next::GiveUp,
-        }
+        let delay = error.retry_after.map_or(backoff.min(self.delay_max), |wished| wished.max(backoff / 4));
+        elapsed.checked_add(delay).filter(|at| *at <= self.total_max).map(|_| delay)
     }
 }
 
-/// The attempts of one request, with the waiting in between. Time is tokio's, which tests can hold still.
-pub(crate) struct Retrying<'a> {
-    started: Instant,
-    attempts: Attempts,
-    watched: Watched<'a>,
-}
-
-impl<'a> Retrying<'a> {
-    pub(crate) fn new(rule: RetryRule, deltas: &'a dyn DeltaSink) -> Self {
-        let watched = Watched { inner: deltas, shown: AtomicBool::new(false) };
-        Self { started: Instant::now(), attempts: Attempts::new(rule), watched }
-    }
-
-    /// Where the pieces of an attempt go.
-    pub(crate) fn deltas(&self) -> &dyn DeltaSink {
-        &self.watched
-    }
-
-    /// Waits until the next attempt may begin.
-    ///
-    /// # Errors
-    /// The failure, when it is final.
-    pub(crate) async fn after(&mut self, error: ModelError) -> Result<(), ModelError> {
-        if self.watched.shown.load(Ordering::Relaxed) {
-            return Err(error);
-        }
-        match self.attempts.after(&error, self.started.elapsed()) {
-            Next::GiveUp => Err(error),
-            Next::After(delay) => {
-                tracing::debug!(
-                    target: "holdpoint", kind = error.kind.as_str(), status = error.status,
-                    delay_ms = delay.as_millis() as u64, "the provider failed; the request is made again"
-                );
-                tokio::time::sleep(delay).await;
-                Ok(())
-            }
-        }
-    }
-}
-
-/// Makes attempts until one succeeds or the rule says stop.
+/// Makes attempts until one succeeds or the rule says stop. Time is tokio's, which tests can hold still.
 ///
 /// # Errors
 /// The last failure.
-#[cfg(test)]
-async fn retrying<T>(
+pub(crate) async fn retrying<T, Fut>(
     rule: RetryRule,
-    deltas: &dyn DeltaSink,
-    mut attempt: impl AsyncFnMut(&dyn DeltaSink) -> Result<T, ModelError>,
-) -> Result<T, ModelError> {
-    let mut retrying = Retrying::new(rule, deltas);
-    loop {
-        match attempt(retrying.deltas()).await {
-            Ok(reply) => return Ok(reply),
-            Err(error) => retrying.after(error).await?,
-        }
-    }
+    deltas: &Watched<'_>,
+    attempt: impl FnMut() -> Fut,
+) -> Result<T, ModelError>
+where
+    Fut: Future<Output = Result<T, ModelError>>,
+{
+    let started = Instant::now();
+    attempt
+        .retry(rule.backoff())
+        .sleep(tokio::time::sleep)
+        .when(|error| error.kind.is_transient() && !deltas.shown.load(Ordering::Relaxed))
+        .adjust(|error, backoff| rule.delay(error, backoff?, started.elapsed()))
+        .notify(|error, delay| {
+            tracing::debug!(
+                target: "holdpoint", kind = error.kind.as_str(), status = error.status,
+                delay_ms = delay.as_millis() as u64, "the provider failed; the request is made again"
+            );
+        })
+        .await
 }
 
 /// Notes whether anybody has seen anything.
-struct Watched<'a> {
+pub(crate) struct Watched<'a> {
     inner: &'a dyn DeltaSink,
     shown: AtomicBool,
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(inner: &'a dyn DeltaSink) -> Self {
+        Self { inner, shown: AtomicBool::new(false) }
+    }
 }
 
 impl DeltaSink for Watched<'_> {
@@ -181,9 +114,15 @@ impl DeltaSink for Watched<'_> {
     }
 }
 
+/// When a provider wants to be asked again, by the headers of its answer.
+pub(crate) fn wished_delay(headers: &HeaderMap) -> Option<Duration> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    retry_after(header("retry-after"), header("retry-after-ms"), SystemTime::now())
+}
+
 /// When a provider wants to be asked again: `Retry-After` in seconds or as a date, or `Retry-After-Ms`. Nonsense counts
 /// as nothing.
-pub fn retry_after(seconds_or_date: Option<&str>, ms: Option<&str>, now: SystemTime) -> Option<Duration> {
+fn retry_after(seconds_or_date: Option<&str>, ms: Option<&str>, now: SystemTime) -> Option<Duration> {
     if let Some(ms) = ms.and_then(|text| text.trim().parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(ms / 1000.0).ok();
     }

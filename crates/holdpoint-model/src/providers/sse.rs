@@ -19,9 +19,9 @@ use crate::providers::assemble::REPLY_BYTES_MAX;
 use crate::providers::timeouts::{Late, Timeouts};
 
 /// What one line may have. Some providers send a whole reply in one.
-pub const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// What a whole stream may have, with all that stands around the reply.
-pub const STREAM_BYTES_MAX: usize = 256 * 1024 * 1024;
+const STREAM_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// How often a reply gives way to the connection, so that the rest of an answer can come in: most often it is there.
 const REST_TRIES: usize = 4;

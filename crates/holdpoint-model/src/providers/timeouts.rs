@@ -17,24 +17,14 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
-impl Timeouts {
-    /// To connect, by default.
-    pub const CONNECT: Duration = Duration::from_secs(10);
-    /// To the first byte, by default: a local model may read a long prompt for minutes.
-    pub const FIRST_BYTE: Duration = Duration::from_secs(300);
-    /// Between two pieces, by default.
-    pub const BETWEEN_CHUNKS: Duration = Duration::from_secs(120);
-    /// For one attempt, by default.
-    pub const TOTAL: Duration = Duration::from_secs(900);
-}
-
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            connect: Self::CONNECT,
-            first_byte: Self::FIRST_BYTE,
-            between_chunks: Self::BETWEEN_CHUNKS,
-            total: Self::TOTAL,
+            connect: Duration::from_secs(10),
+            // A local model may read a long prompt for minutes.
+            first_byte: Duration::from_secs(300),
+            between_chunks: Duration::from_secs(120),
+            total: Duration::from_secs(900),
         }
     }
 }

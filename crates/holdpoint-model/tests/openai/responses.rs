@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_core::{Block, Message};
-use holdpoint_model::{ModelErrorKind, ModelOptions, ModelRequest, NoDeltas, ReasoningEffort, ToolChoice, wire_name};
+use holdpoint_model::{ModelErrorKind, ModelOptions, ModelRequest, NoDeltas, ReasoningEffort, ToolChoice};
 use serde_json::json;
 
 use crate::server::{Server, answer, streamed};
@@ -39,7 +39,7 @@ async fn a_conversation_is_sent_as_the_protocol_says() {
     let request =
         ModelRequest { options: &options, tool_choice: &ToolChoice::Required, ..ModelRequest::new(&messages, &tools) };
     model("openai-responses", &server).reply(&request, &NoDeltas).await.unwrap();
-    let name = wire_name("files.read");
+    let name = "files_read-x601e4eb608";
     let png = json!({ "type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,cG5n" });
     assert!(server.asked()[0].0.starts_with("POST /v1/responses "));
     assert_eq!(

@@ -24,6 +24,6 @@ const WINDOWS: [(&str, u64); 19] = [
 ];
 
 /// The window of a model that is known by name.
-pub fn known_window_tokens(model: &str) -> Option<u64> {
+pub(super) fn known_window_tokens(model: &str) -> Option<u64> {
     WINDOWS.iter().find(|(start, _)| model.starts_with(start)).map(|(_, tokens)| *tokens)
 }

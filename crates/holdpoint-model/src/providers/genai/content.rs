@@ -9,20 +9,19 @@ use serde_json::{Value, json};
 use super::Family;
 use crate::media::text_of;
 
-/// The parts of what a user said.
-pub(super) fn parts(family: Family, blocks: &[Block]) -> Vec<ContentPart> {
-    blocks.iter().map(|block| part(family, block)).collect()
-}
-
-fn part(family: Family, block: &Block) -> ContentPart {
+/// A block as a part of a message.
+pub(super) fn part(family: Family, block: &Block) -> ContentPart {
     match block {
         Block::Text(text) => ContentPart::Text(text.to_string()),
         Block::Json(json) => ContentPart::Text(json.expose().to_owned()),
         Block::Image(blob) => binary(blob),
-        Block::File(blob) => match readable(family, blob) {
-            Readable::Whole => binary(blob),
-            Readable::AsText(text) => ContentPart::Text(text.to_owned()),
-            Readable::No => ContentPart::Text(unreadable(blob)),
+        Block::File(blob) => match text_of(blob) {
+            Some(text) => ContentPart::Text(text.to_owned()),
+            None if is_readable(family, &blob.media_type) => binary(blob),
+            None => {
+                let (kind, bytes) = (&blob.media_type, blob.bytes.len());
+                ContentPart::Text(format!("[a file of type {kind}, {bytes} bytes, which cannot be shown]"))
+            }
         },
     }
 }
@@ -31,71 +30,44 @@ fn binary(blob: &Blob) -> ContentPart {
     ContentPart::Binary(Binary::from_base64(&*blob.media_type, STANDARD.encode(&blob.bytes), None))
 }
 
-enum Readable<'a> {
-    Whole,
-    AsText(&'a str),
-    No,
-}
-
-/// What a provider can do with a file that is not an image.
-fn readable(family: Family, blob: &Blob) -> Readable<'_> {
-    let media = &*blob.media_type;
-    if let Some(text) = text_of(blob) {
-        return Readable::AsText(text);
-    }
+/// Whether a provider can do something with a file that is neither an image nor text.
+fn is_readable(family: Family, media: &str) -> bool {
     let pdf = media == "application/pdf";
     match family {
-        Family::Anthropic | Family::Bedrock if pdf => Readable::Whole,
-        Family::Gemini if pdf || media.starts_with("audio/") || media.starts_with("video/") => Readable::Whole,
-        Family::Anthropic | Family::Bedrock | Family::Gemini | Family::Ollama => Readable::No,
+        Family::Anthropic | Family::Bedrock => pdf,
+        Family::Gemini => pdf || media.starts_with("audio/") || media.starts_with("video/"),
+        Family::Ollama => false,
     }
 }
 
-fn unreadable(blob: &Blob) -> String {
-    format!("[a file of type {}, {} bytes, which cannot be shown]", blob.media_type, blob.bytes.len())
-}
-
-/// The text of a result, with a word for what is not text.
-pub(super) fn result_text(family: Family, blocks: &[Block]) -> String {
-    let texts: Vec<String> = blocks
-        .iter()
-        .map(|block| match block {
-            Block::Text(text) => text.to_string(),
-            Block::Json(json) => json.expose().to_owned(),
-            Block::Image(_) => "[an image, see below]".to_owned(),
-            Block::File(blob) => match readable(family, blob) {
-                Readable::Whole => "[a file, see below]".to_owned(),
-                Readable::AsText(text) => text.to_owned(),
-                Readable::No => unreadable(blob),
-            },
-        })
-        .collect();
-    texts.join("\n")
-}
-
-/// The parts of a result that its text only points at.
-pub(super) fn attachments(family: Family, blocks: &[Block]) -> Vec<ContentPart> {
-    let attached = blocks.iter().filter_map(|block| match block {
-        Block::Text(_) | Block::Json(_) => None,
-        Block::Image(blob) => Some(binary(blob)),
-        Block::File(blob) => matches!(readable(family, blob), Readable::Whole).then(|| binary(blob)),
-    });
-    attached.collect()
+/// The text of a result, and the parts that it only points at.
+pub(super) fn result(family: Family, blocks: &[Block]) -> (String, Vec<ContentPart>) {
+    let (mut texts, mut attached) = (Vec::new(), Vec::new());
+    for block in blocks {
+        match part(family, block) {
+            ContentPart::Text(text) => texts.push(text),
+            binary => {
+                let what = if matches!(block, Block::Image(_)) { "an image" } else { "a file" };
+                texts.push(format!("[{what}, see below]"));
+                attached.push(binary);
+            }
+        }
+    }
+    (texts.join("\n"), attached)
 }
 
 /// The content of a result in Anthropic's own shape, which holds images and documents.
 pub(super) fn anthropic_result(blocks: &[Block]) -> Value {
-    let source =
-        |blob: &Blob| json!({"type": "base64", "media_type": &*blob.media_type, "data": STANDARD.encode(&blob.bytes)});
-    let block = |block: &Block| match part(Family::Anthropic, block) {
-        ContentPart::Binary(_) => match block {
-            Block::Image(blob) => json!({"type": "image", "source": source(blob)}),
-            Block::File(blob) => json!({"type": "document", "source": source(blob)}),
-            Block::Text(_) | Block::Json(_) => Value::Null,
-        },
-        part => json!({"type": "text", "text": part.into_text().unwrap_or_default()}),
-    };
-    // A text block without text is refused.
-    let empty = |value: &Value| value["text"].as_str() == Some("");
-    blocks.iter().map(block).filter(|value| !empty(value)).collect()
+    let shown = blocks.iter().filter_map(|block| match (part(Family::Anthropic, block), block) {
+        // A text block without text is refused.
+        (ContentPart::Text(text), _) => (!text.is_empty()).then(|| json!({"type": "text", "text": text})),
+        (_, Block::Text(_) | Block::Json(_)) => None,
+        (_, Block::Image(blob)) => Some(json!({"type": "image", "source": source(blob)})),
+        (_, Block::File(blob)) => Some(json!({"type": "document", "source": source(blob)})),
+    });
+    shown.collect()
+}
+
+fn source(blob: &Blob) -> Value {
+    json!({"type": "base64", "media_type": &*blob.media_type, "data": STANDARD.encode(&blob.bytes)})
 }

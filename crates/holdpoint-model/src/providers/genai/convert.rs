@@ -48,8 +48,8 @@ pub(super) fn options(
     .with_capture_usage(true)
     .with_capture_tool_calls(true)
     .with_capture_reasoning_content(thoughts)
-    .with_stream_header_timeout(model.timeouts.first_byte)
-    .with_stream_read_timeout(model.timeouts.between_chunks)
+    .with_stream_header_timeout(model.opening.timeouts.first_byte)
+    .with_stream_read_timeout(model.opening.timeouts.between_chunks)
     .with_raw_frame_sink_arc(Arc::clone(tap) as _);
     made.tool_choice = tool_choice(model.family, request, names)?;
     made.extra_body = extra_body(model.family, request, made.tool_choice.as_ref(), extra.as_deref())?;
@@ -69,8 +69,8 @@ fn effort(effort: &ReasoningEffort) -> Result<Effort, ModelError> {
 
 fn tool_choice(family: Family, request: &ModelRequest<'_>, names: &Names) -> Result<Option<Choice>, ModelError> {
     if request.tools.is_empty() {
-        let definitions = family == Family::Anthropic && has_calls(request.messages);
-        return Ok(definitions.then_some(Choice::None));
+        let defined = family == Family::Anthropic && calls(request.messages).next().is_some();
+        return Ok(defined.then_some(Choice::None));
     }
     let choice = match request.tool_choice {
         ToolChoice::Auto => return Ok(None),
@@ -152,10 +152,6 @@ fn tools(family: Family, request: &ModelRequest<'_>, names: &Names) -> Option<Ve
     (!defined.is_empty()).then(|| defined.into_iter().map(tool).collect())
 }
 
-fn has_calls(messages: &[Arc<Message>]) -> bool {
-    calls(messages).next().is_some()
-}
-
 fn calls(messages: &[Arc<Message>]) -> impl Iterator<Item = &MessageCall> {
     messages.iter().flat_map(|message| match &**message {
         Message::Assistant(message) => message.calls.as_slice(),
@@ -197,7 +193,7 @@ impl<'a> Writer<'a> {
             }
             Message::User(blocks) => {
                 self.flush();
-                let parts = content::parts(self.model.family, blocks);
+                let parts = blocks.iter().map(|block| content::part(self.model.family, block)).collect();
                 self.push(ChatMessage::user, parts);
             }
             Message::Assistant(message) => {
@@ -208,7 +204,7 @@ impl<'a> Writer<'a> {
     }
 
     fn assistant(&mut self, message: &'a AssistantMessage) {
-        let state = State::unseal(message.provider_state.as_ref(), self.model.provider);
+        let state = State::unseal(message.provider_state.as_ref(), self.model.opening.provider.name);
         self.turn.clear();
         let mut calls = Vec::with_capacity(message.calls.len());
         for (position, call) in message.calls.iter().enumerate() {
@@ -239,9 +235,9 @@ impl<'a> Writer<'a> {
             self.results.push(ContentPart::Custom(CustomPart { model_iden: None, data }));
             return;
         }
-        let response = ToolResponse::new(id, content::result_text(self.model.family, blocks)).with_fn_name(name);
-        self.results.push(ContentPart::ToolResponse(response));
-        self.attached.extend(content::attachments(self.model.family, blocks));
+        let (text, attached) = content::result(self.model.family, blocks);
+        self.results.push(ContentPart::ToolResponse(ToolResponse::new(id, text).with_fn_name(name)));
+        self.attached.extend(attached);
         // Ollama's messages hold one result each.
         if self.model.family == Family::Ollama {
             let parts = std::mem::take(&mut self.results);

@@ -1,7 +1,5 @@
 //! What `genai`'s errors mean. Their texts are never used: they hold the prompt, and what the provider said.
 
-use std::time::SystemTime;
-
 use genai::Error;
 use genai::webc::StreamTimeout;
 use reqwest::header::HeaderMap;
@@ -10,7 +8,7 @@ use serde_json::Value;
 use super::tap::Heard;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::providers::http::is_lost;
-use crate::providers::retry::retry_after;
+use crate::providers::retry::wished_delay;
 use crate::providers::timeouts::{Late, Timeouts};
 
 /// How much of the body of an error is looked at for the provider's word.
@@ -30,31 +28,12 @@ pub(super) fn of(error: &Error, heard: &Heard, timeouts: &Timeouts) -> ModelErro
         | Error::SerdeJson(_)
         | Error::ChatResponseGeneration { .. }
         | Error::NoChatResponse { .. } => garbage("the provider sent what is not its protocol"),
-        Error::RequiresApiKey { .. }
-        | Error::NoAuthResolver { .. }
-        | Error::NoAuthData { .. }
-        | Error::Resolver { .. } => ModelError::of(ModelErrorKind::Auth, "there is no API key for the provider"),
         Error::WebModelCall { .. } | Error::WebAdapterCall { .. } => {
             ModelError::of(ModelErrorKind::Connection, "the request could not be sent")
         }
-        Error::ChatReqHasNoMessages { .. }
-        | Error::LastChatMessageIsNotUser { .. }
-        | Error::MessageRoleNotSupported { .. }
-        | Error::MessageContentTypeNotSupported { .. }
-        | Error::JsonModeWithoutInstruction
-        | Error::VerbosityParsing { .. }
-        | Error::ReasoningParsingError { .. }
-        | Error::ServiceTierParsing { .. }
-        | Error::PromptCacheRetentionParsing { .. }
-        | Error::ModelMapperFailed { .. }
-        | Error::AdapterNotSupported { .. }
-        | Error::CacheBreakpointNoEligibleContent { .. }
-        | Error::AdapterKindMismatch { .. } => {
-            ModelError::of(ModelErrorKind::InvalidRequest, "the request cannot be put in the provider's form")
-        }
-        Error::Internal(_) | Error::ClientBuildFail { .. } => {
-            ModelError::of(ModelErrorKind::Other, "the provider's client failed")
-        }
+        Error::Internal(_) | Error::ClientBuildFail { .. } => ModelError::new("the provider's client failed"),
+        // The others come before anything is sent. Asking again would not help.
+        _ => ModelError::of(ModelErrorKind::InvalidRequest, "the request cannot be put in the provider's form"),
     }
 }
 
@@ -77,9 +56,7 @@ pub(super) fn garbage(what: &'static str) -> ModelError {
 
 fn http(status: u16, body: &str, headers: &HeaderMap) -> ModelError {
     let word = (body.len() <= ERROR_BODY_BYTES_MAX).then(|| serde_json::from_str::<Value>(body).ok()).flatten();
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let delay = retry_after(header("retry-after"), header("retry-after-ms"), SystemTime::now());
-    ModelError::from_status(status, word.as_ref().and_then(code)).retry_after(delay)
+    ModelError::from_status(status, word.as_ref().and_then(code)).retry_after(wished_delay(headers))
 }
 
 /// An error inside a stream that had begun well.

@@ -35,17 +35,6 @@ const READS_MIN: u32 = 32;
 /// The longest word of a provider for why it stopped.
 const STOP_WORD_BYTES_MAX: usize = 64;
 
-/// Sends the request. Nothing of it is logged, and a panic is an error.
-pub(super) async fn open(
-    sending: impl Future<Output = genai::Result<ChatStreamResponse>>,
-) -> Result<ChatStreamResponse, ModelError> {
-    let mut sending = pin!(sending);
-    let sent = poll_fn(|cx| quietly(|| sending.as_mut().poll(cx))).await?;
-    sent.map_err(|error| {
-        fault::of(&error, &super::tap::Heard::default(), &crate::providers::timeouts::Timeouts::default())
-    })
-}
-
 /// Polls with no log and no panic.
 fn quietly<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<Result<T, ModelError>> {
     let polled = tracing::dispatcher::with_default(&Dispatch::none(), || catch_unwind(AssertUnwindSafe(poll)));
@@ -82,13 +71,18 @@ impl<'a> Reading<'a> {
         }
     }
 
-    pub(super) async fn read(mut self, mut stream: ChatStream) -> Result<Option<ModelReply>, ModelError> {
+    /// Sends the request and reads the answer. Nothing of it is logged, and a panic is an error.
+    pub(super) async fn read(
+        mut self,
+        sending: impl Future<Output = genai::Result<ChatStreamResponse>>,
+    ) -> Result<Option<ModelReply>, ModelError> {
+        let mut sending = pin!(sending);
+        let sent = poll_fn(|cx| quietly(|| sending.as_mut().poll(cx))).await?;
+        let mut stream = sent.map_err(|error| self.fault(&error))?.stream;
         loop {
-            let event = match poll_fn(|cx| self.poll(Pin::new(&mut stream), cx)).await? {
-                Some(Ok(event)) => event,
-                Some(Err(error)) => return Err(fault::of(&error, &self.tap.heard(), &self.model.timeouts)),
-                None => return Err(fault::ended(&self.tap.heard())),
-            };
+            let event = poll_fn(|cx| self.poll(Pin::new(&mut stream), cx)).await?;
+            let Some(event) = event else { return Err(fault::ended(&self.tap.heard())) };
+            let event = event.map_err(|error| self.fault(&error))?;
             match event {
                 ChatStreamEvent::Start | ChatStreamEvent::Heartbeat | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
                 ChatStreamEvent::Chunk(chunk) => self.assembly.text(&chunk.content)?,
@@ -100,6 +94,10 @@ impl<'a> Reading<'a> {
                 }
             }
         }
+    }
+
+    fn fault(&self, error: &genai::Error) -> ModelError {
+        fault::of(error, &self.tap.heard(), &self.model.opening.timeouts)
     }
 
     fn poll(
@@ -186,7 +184,7 @@ impl<'a> Reading<'a> {
         if let Some(content) = end.captured_content {
             self.state.keep(content);
         }
-        if let Some(state) = std::mem::take(&mut self.state).seal(self.model.provider) {
+        if let Some(state) = std::mem::take(&mut self.state).seal(self.model.opening.provider.name) {
             self.assembly.state(state)?;
         }
         self.assembly.end();

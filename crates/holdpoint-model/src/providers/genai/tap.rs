@@ -4,11 +4,10 @@
 //! text of arguments that a provider sends as JSON values.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Family;
@@ -63,25 +62,12 @@ impl ChatFrameSink for Tap {
     }
 }
 
-#[derive(Deserialize)]
-struct AnthropicFrame<'a> {
-    #[serde(borrow)]
-    content_block: Option<AnthropicBlock<'a>>,
-}
-
-#[derive(Deserialize)]
-struct AnthropicBlock<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-}
-
 /// A block usually begins without arguments; some gateways send all of them with it.
 fn anthropic(data: &str, heard: &mut Heard) {
-    let Ok(AnthropicFrame { content_block: Some(block) }) = serde_json::from_str(data) else { return };
-    if block.kind == "tool_use" {
-        heard.arguments.push_back(block.input.map(exact).filter(|text| text != "{}" && text != "null"));
+    let Some(block) = member(data, "content_block") else { return };
+    if member(block, "type") == Some("\"tool_use\"") {
+        let input = member(block, "input").map(exact);
+        heard.arguments.push_back(input.filter(|text| text != "{}" && text != "null"));
     }
 }
 
@@ -91,90 +77,42 @@ fn bedrock(data: &str, heard: &mut Heard) {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct GeminiFrame<'a> {
-    #[serde(borrow, default)]
-    candidates: Vec<GeminiCandidate<'a>>,
-    #[serde(borrow)]
-    prompt_feedback: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct GeminiCandidate<'a> {
-    #[serde(borrow)]
-    content: Option<GeminiContent<'a>>,
-}
-
-#[derive(Deserialize)]
-struct GeminiContent<'a> {
-    #[serde(borrow, default)]
-    parts: Vec<GeminiPart<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct GeminiPart<'a> {
-    #[serde(borrow)]
-    function_call: Option<GeminiCall<'a>>,
-}
-
-#[derive(Deserialize)]
-struct GeminiCall<'a> {
-    #[serde(borrow)]
-    args: Option<&'a RawValue>,
-}
-
 fn gemini(data: &str, heard: &mut Heard) {
     if !data.contains("\"functionCall\"") && !data.contains("\"promptFeedback\"") {
         return;
     }
-    let Ok(frame) = serde_json::from_str::<GeminiFrame<'_>>(data) else { return };
-    heard.blocked |= frame.prompt_feedback.is_some_and(|feedback| feedback.get().contains("\"blockReason\""));
-    let parts = frame.candidates.into_iter().next().and_then(|candidate| candidate.content);
-    for call in parts.into_iter().flat_map(|content| content.parts).filter_map(|part| part.function_call) {
-        heard.arguments.push_back(call.args.map(exact));
+    heard.blocked |= member(data, "promptFeedback").is_some_and(|feedback| feedback.contains("\"blockReason\""));
+    let first = member(data, "candidates").and_then(|candidates| elements(candidates).next());
+    let parts = first.and_then(|candidate| member(member(candidate, "content")?, "parts"));
+    for call in parts.into_iter().flat_map(elements).filter_map(|part| member(part, "functionCall")) {
+        heard.arguments.push_back(member(call, "args").map(exact));
     }
-}
-
-#[derive(Deserialize)]
-struct OllamaFrame<'a> {
-    #[serde(borrow)]
-    message: Option<OllamaMessage<'a>>,
-    #[serde(default)]
-    done: bool,
-}
-
-#[derive(Deserialize)]
-struct OllamaMessage<'a> {
-    #[serde(borrow, default)]
-    tool_calls: Vec<OllamaCall<'a>>,
-}
-
-#[derive(Deserialize)]
-struct OllamaCall<'a> {
-    #[serde(borrow)]
-    function: Option<OllamaFunction<'a>>,
-}
-
-#[derive(Deserialize)]
-struct OllamaFunction<'a> {
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
 }
 
 fn ollama(data: &str, heard: &mut Heard) {
     if !data.contains("\"done\":true") && !data.contains("\"tool_calls\"") && !data.contains("\"done\": true") {
         return;
     }
-    let Ok(frame) = serde_json::from_str::<OllamaFrame<'_>>(data) else { return };
-    heard.done |= frame.done;
-    for call in frame.message.into_iter().flat_map(|message| message.tool_calls) {
-        heard.arguments.push_back(call.function.and_then(|function| function.arguments).map(exact));
+    heard.done |= member(data, "done") == Some("true");
+    let calls = member(data, "message").and_then(|message| member(message, "tool_calls"));
+    for call in calls.into_iter().flat_map(elements) {
+        let arguments = member(call, "function").and_then(|function| member(function, "arguments"));
+        heard.arguments.push_back(arguments.map(exact));
     }
 }
 
+/// The text of a member of an object. Nothing when it is not there or null.
+fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let members: HashMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(object).ok()?;
+    members.get(name).map(|value| value.get()).filter(|text| *text != "null")
+}
+
+/// The texts of the elements of an array.
+fn elements(array: &str) -> impl Iterator<Item = &str> {
+    serde_json::from_str::<Vec<&RawValue>>(array).unwrap_or_default().into_iter().map(RawValue::get)
+}
+
 /// The text as it came. A JSON string is text that holds the arguments.
-fn exact(raw: &RawValue) -> String {
-    serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
+fn exact(text: &str) -> String {
+    serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())
 }

@@ -61,7 +61,7 @@ fn a_tool_is_never_taken_for_one_of_the_providers_own() {
     for name in ["web_search", "googleSearch", "codeExecution", "urlContext", "googleSearchRetrieval"] {
         let wire = words::to_wire(&names, name).into_owned();
         assert_ne!(wire, name);
-        assert!(wire.starts_with(name) && wire.len() <= crate::WIRE_NAME_BYTES_MAX, "{wire}");
+        assert!(wire.starts_with(name) && wire.len() <= crate::providers::names::WIRE_NAME_BYTES_MAX, "{wire}");
         assert_eq!(words::from_wire(&wire), name);
     }
     assert_eq!(words::to_wire(&names, "get_weather"), "get_weather");

@@ -1,83 +1,73 @@
 //! Chat completions: what is sent.
 
-pub(super) mod reply;
+mod reply;
 
 use holdpoint_codec::ToolDefinition;
-use holdpoint_core::{AssistantMessage, Block, Message, ParallelToolCalls, ToolMessage};
+use holdpoint_core::{AssistantMessage, Block, Message, ToolMessage};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::history::Write;
 use super::parts::{
     Body, argument_text, block_text, data_url, file_name, json as write_json, only_text, plain, state_for,
 };
+use super::{Protocol, Read};
 use crate::model::ModelRequest;
-use crate::options::{ReasoningEffort, ToolChoice};
-use crate::providers::choice::Provider;
-use crate::providers::names::{Names, wire_name};
-
-/// The version of what is kept for the provider.
-pub(super) const STATE_VERSION: u32 = 1;
+use crate::options::ReasoningEffort;
+use crate::providers::names::wire_name;
 
 /// What the provider wants back with a message that has calls: its reasoning, in the member it came in.
 #[derive(Deserialize)]
 struct State {
-    #[serde(default)]
     reasoning_member: Option<String>,
-    #[serde(default)]
-    reasoning_details: Option<Box<RawValue>>,
+    reasoning_details: Option<Value>,
 }
 
-/// Everything of a request but the conversation.
-pub(super) fn members(body: &mut Body<'_>, request: &ModelRequest<'_>, at_openai: bool) {
-    let options = request.options;
-    body.member("stream", &true);
-    body.member("stream_options", &json!({ "include_usage": true }));
-    body.optional("temperature", options.temperature);
-    body.optional("top_p", options.top_p);
-    // Servers that imitate OpenAI know the older name, OpenAI's newer models only the newer one.
-    let room = if at_openai { "max_completion_tokens" } else { "max_tokens" };
-    body.optional(room, options.output_tokens_max);
-    body.optional("stop", (!options.stop_sequences.is_empty()).then(|| texts(&options.stop_sequences)));
-    body.optional("seed", options.seed);
-    body.optional("reasoning_effort", options.reasoning_effort.as_ref().map(ReasoningEffort::as_str));
+/// Chat completions of one provider.
+pub(crate) struct Chat {
+    pub(crate) provider: &'static str,
+    /// Whether it is OpenAI itself, and not somebody who speaks its protocol.
+    pub(crate) at_openai: bool,
 }
 
-fn texts(list: &[std::sync::Arc<str>]) -> Vec<&str> {
-    list.iter().map(|text| &**text).collect()
-}
+impl Protocol for Chat {
+    fn path(&self) -> &'static str {
+        "chat/completions"
+    }
 
-/// How the model may use the tools; only where there are some.
-pub(super) fn choice(body: &mut Body<'_>, request: &ModelRequest<'_>, names: &Names) {
-    let choice = match request.tool_choice {
-        ToolChoice::Auto => None,
-        ToolChoice::None => Some(json!("none")),
-        ToolChoice::Required => Some(json!("required")),
-        ToolChoice::Named(name) => {
-            Some(json!({ "type": "function", "function": { "name": names.to_wire(name.as_str()) } }))
-        }
-    };
-    body.optional("tool_choice", choice);
-    if request.parallel_tool_calls == ParallelToolCalls::One {
-        body.member("parallel_tool_calls", &false);
+    fn conversation(&self) -> &'static str {
+        "messages"
+    }
+
+    fn members(&self, body: &mut Body<'_>, request: &ModelRequest<'_>) {
+        let options = request.options;
+        body.member("stream_options", &json!({ "include_usage": true }));
+        // Servers that imitate OpenAI know the older name, OpenAI's newer models only the newer one.
+        let room = if self.at_openai { "max_completion_tokens" } else { "max_tokens" };
+        body.optional(room, options.output_tokens_max);
+        let stops: Vec<&str> = options.stop_sequences.iter().map(|text| &**text).collect();
+        body.optional("stop", (!stops.is_empty()).then_some(stops));
+        body.optional("seed", options.seed);
+        body.optional("reasoning_effort", options.reasoning_effort.as_ref().map(ReasoningEffort::as_str));
+    }
+
+    fn tool(&self, tool: &ToolDefinition, name: &str) -> Value {
+        json!({
+            "type": "function",
+            "function": { "name": name, "description": &*tool.description, "parameters": &*tool.parameters },
+        })
+    }
+
+    fn choice(&self, name: &str) -> Value {
+        json!({ "type": "function", "function": { "name": name } })
+    }
+
+    fn reader(&self) -> Box<dyn Read> {
+        Box::<reply::Reader>::default()
     }
 }
 
-/// A tool, under its name on the wire.
-pub(super) fn tool(tool: &ToolDefinition, name: &str) -> Value {
-    json!({
-        "type": "function",
-        "function": { "name": name, "description": &*tool.description, "parameters": &*tool.parameters },
-    })
-}
-
-/// Writes messages for one provider.
-pub(super) struct Writer {
-    pub(super) provider: &'static Provider,
-}
-
-impl Write for Writer {
+impl Write for Chat {
     fn write(&self, message: &Message, out: &mut Vec<u8>) {
         match message {
             Message::System(text) => plain(out, "system", text),
@@ -90,7 +80,7 @@ impl Write for Writer {
             },
             Message::Assistant(said) if said.calls.is_empty() => plain(out, "assistant", &said.text),
             Message::Assistant(said) => {
-                let state = state_for(message, self.provider.name, STATE_VERSION);
+                let state = state_for(said, self.provider);
                 write_json(out, &assistant(said, state));
             }
             Message::Tool(message) => write_json(out, &result(message)),
@@ -138,7 +128,7 @@ fn assistant(message: &AssistantMessage, state: Option<&str>) -> Value {
             said[member.as_str()] = json!(&**thinking);
         }
         if let Some(details) = state.reasoning_details {
-            said["reasoning_details"] = serde_json::from_str(details.get()).unwrap_or_default();
+            said["reasoning_details"] = details;
         }
     }
     said

@@ -19,12 +19,15 @@ pub(super) const CONVERSATIONS_MAX: usize = 64;
 pub(super) const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Writes one message as elements of a JSON array.
-pub(super) trait Write {
+pub(crate) trait Write {
     /// Appends the message's elements, with commas between them.
     fn write(&self, message: &Message, out: &mut Vec<u8>);
 
     /// What belongs to a tool's result but cannot stand in it: it comes after the last result of the turn.
-    fn write_after(&self, message: &Message) -> Option<Vec<u8>>;
+    fn write_after(&self, message: &Message) -> Option<Vec<u8>> {
+        let _ = message;
+        None
+    }
 }
 
 /// The text of a conversation, as far as it was written.
@@ -40,7 +43,7 @@ pub(super) struct Written {
 
 impl Written {
     /// Brings the text to where the conversation is.
-    fn catch_up(&mut self, messages: &[Arc<Message>], writer: &dyn Write) {
+    fn catch_up(&mut self, messages: &[Arc<Message>], writer: &(impl Write + ?Sized)) {
         let same = self.common(messages);
         self.messages.truncate(same);
         self.after.truncate(same);
@@ -102,7 +105,7 @@ pub(super) struct Histories {
 
 impl Histories {
     /// Appends the elements of a conversation.
-    pub(super) fn append(&self, messages: &[Arc<Message>], writer: &dyn Write, out: &mut Vec<u8>) {
+    pub(super) fn append(&self, messages: &[Arc<Message>], writer: &(impl Write + ?Sized), out: &mut Vec<u8>) {
         if messages.len() < MESSAGES_MIN {
             let mut written = Written::default();
             written.catch_up(messages, writer);

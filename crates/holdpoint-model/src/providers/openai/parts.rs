@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use holdpoint_core::{Blob, Block, CallArguments, Message, ModelStop, Usage};
+use holdpoint_core::{AssistantMessage, Blob, Block, CallArguments, ModelStop, Usage};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::STATE_VERSION;
 use crate::error::ModelError;
 use crate::media::text_of;
 use crate::providers::sse::garbage;
@@ -38,7 +39,7 @@ pub(super) fn only_text(blocks: &[Block]) -> Option<&str> {
 }
 
 /// The members of a request, one after another.
-pub(super) struct Body<'a> {
+pub(crate) struct Body<'a> {
     out: Vec<u8>,
     extra: Option<&'a Map<String, Value>>,
 }
@@ -124,6 +125,11 @@ pub(super) fn json_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     if raw.get().starts_with('"') { serde_json::from_str(raw.get()).ok() } else { None }
 }
 
+/// What a provider sent for arguments: a text, or the object itself, exactly as it was written. Nothing for null.
+pub(super) fn arguments(raw: &RawValue) -> Option<Cow<'_, str>> {
+    json_text(raw).or_else(|| (raw.get() != "null").then_some(Cow::Borrowed(raw.get())))
+}
+
 /// Arguments of an earlier call. Some servers parse them, so that what is no JSON object is put into one.
 pub(super) fn argument_text(arguments: &CallArguments) -> String {
     match arguments {
@@ -134,10 +140,9 @@ pub(super) fn argument_text(arguments: &CallArguments) -> String {
 }
 
 /// Whether a message has reasoning that the provider of this name wants back, and what it wants.
-pub(super) fn state_for<'a>(message: &'a Message, provider: &str, version: u32) -> Option<&'a str> {
-    let Message::Assistant(message) = message else { return None };
+pub(super) fn state_for<'a>(message: &'a AssistantMessage, provider: &str) -> Option<&'a str> {
     let state = message.provider_state.as_ref()?;
-    (*state.provider == *provider && state.version == version).then(|| state.data.expose())
+    (*state.provider == *provider && state.version == STATE_VERSION).then(|| state.data.expose())
 }
 
 /// A count of tokens, whatever a provider takes for one.

@@ -1,9 +1,11 @@
 //! Responses: what is sent.
 
-pub(super) mod reply;
+mod reply;
+
+use std::sync::Arc;
 
 use holdpoint_codec::ToolDefinition;
-use holdpoint_core::{AssistantMessage, Block, Message, MessageCall, ParallelToolCalls, ToolMessage};
+use holdpoint_core::{AssistantMessage, Block, Message, MessageCall, ToolMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -11,13 +13,9 @@ use super::history::Write;
 use super::parts::{
     Body, argument_text, block_text, data_url, file_name, json as write_json, only_text, plain, state_for,
 };
+use super::{Protocol, Read};
 use crate::model::ModelRequest;
-use crate::options::ToolChoice;
-use crate::providers::choice::Provider;
-use crate::providers::names::{Names, wire_name};
-
-/// The version of what is kept for the provider.
-pub(super) const STATE_VERSION: u32 = 1;
+use crate::providers::names::wire_name;
 
 /// An item of reasoning that the provider wants back, and where it stood.
 #[derive(Deserialize, Serialize)]
@@ -29,56 +27,54 @@ struct Kept {
     item: Value,
 }
 
-/// Models that reason give their reasoning away only encrypted, and only if asked to.
-fn reasons(model: &str, request: &ModelRequest<'_>) -> bool {
-    let known = ["o1", "o3", "o4", "gpt-5", "codex"].iter().any(|start| model.starts_with(start));
-    (known && !model.contains("chat")) || request.options.reasoning_effort.is_some()
+/// Responses of one provider.
+pub(crate) struct Responses {
+    pub(crate) provider: &'static str,
+    pub(crate) model: Arc<str>,
 }
 
-/// Everything of a request but the conversation. There is no way to say stop sequences or a seed.
-pub(super) fn members(body: &mut Body<'_>, request: &ModelRequest<'_>, model: &str) {
-    let options = request.options;
-    body.member("stream", &true);
-    // What was said is kept here and not there.
-    body.member("store", &false);
-    if reasons(model, request) {
-        body.member("include", &["reasoning.encrypted_content"]);
+impl Protocol for Responses {
+    fn path(&self) -> &'static str {
+        "responses"
     }
-    body.optional("temperature", options.temperature);
-    body.optional("top_p", options.top_p);
-    body.optional("max_output_tokens", options.output_tokens_max);
-    let effort = options.reasoning_effort.as_ref().map(|effort| json!({ "effort": effort.as_str() }));
-    body.optional("reasoning", effort);
-}
 
-/// How the model may use the tools; only where there are some.
-pub(super) fn choice(body: &mut Body<'_>, request: &ModelRequest<'_>, names: &Names) {
-    let choice = match request.tool_choice {
-        ToolChoice::Auto => None,
-        ToolChoice::None => Some(json!("none")),
-        ToolChoice::Required => Some(json!("required")),
-        ToolChoice::Named(name) => Some(json!({ "type": "function", "name": names.to_wire(name.as_str()) })),
-    };
-    body.optional("tool_choice", choice);
-    if request.parallel_tool_calls == ParallelToolCalls::One {
-        body.member("parallel_tool_calls", &false);
+    fn conversation(&self) -> &'static str {
+        "input"
+    }
+
+    /// There is no way to say stop sequences or a seed.
+    fn members(&self, body: &mut Body<'_>, request: &ModelRequest<'_>) {
+        let options = request.options;
+        // What was said is kept here and not there.
+        body.member("store", &false);
+        // Models that reason give their reasoning away only encrypted, and only if asked to.
+        let known = ["o1", "o3", "o4", "gpt-5", "codex"].iter().any(|start| self.model.starts_with(start));
+        if (known && !self.model.contains("chat")) || options.reasoning_effort.is_some() {
+            body.member("include", &["reasoning.encrypted_content"]);
+        }
+        body.optional("max_output_tokens", options.output_tokens_max);
+        let effort = options.reasoning_effort.as_ref().map(|effort| json!({ "effort": effort.as_str() }));
+        body.optional("reasoning", effort);
+    }
+
+    /// `strict` would be the default here and change the schema.
+    fn tool(&self, tool: &ToolDefinition, name: &str) -> Value {
+        json!({
+            "type": "function", "name": name, "description": &*tool.description, "parameters": &*tool.parameters,
+            "strict": false,
+        })
+    }
+
+    fn choice(&self, name: &str) -> Value {
+        json!({ "type": "function", "name": name })
+    }
+
+    fn reader(&self) -> Box<dyn Read> {
+        Box::<reply::Reader>::default()
     }
 }
 
-/// A tool, under its name on the wire. `strict` would be the default here and change the schema.
-pub(super) fn tool(tool: &ToolDefinition, name: &str) -> Value {
-    json!({
-        "type": "function", "name": name, "description": &*tool.description, "parameters": &*tool.parameters,
-        "strict": false,
-    })
-}
-
-/// Writes messages for one provider.
-pub(super) struct Writer {
-    pub(super) provider: &'static Provider,
-}
-
-impl Write for Writer {
+impl Write for Responses {
     fn write(&self, message: &Message, out: &mut Vec<u8>) {
         let items = match message {
             Message::System(text) => return plain(out, "system", text),
@@ -86,7 +82,7 @@ impl Write for Writer {
                 Some(text) => return plain(out, "user", text),
                 None => vec![json!({ "role": "user", "content": blocks.iter().map(part).collect::<Vec<_>>() })],
             },
-            Message::Assistant(said) => assistant(said, state_for(message, self.provider.name, STATE_VERSION)),
+            Message::Assistant(said) => assistant(said, state_for(said, self.provider)),
             Message::Tool(message) => vec![result(message)],
         };
         for (index, item) in items.iter().enumerate() {
@@ -95,11 +91,6 @@ impl Write for Writer {
             }
             write_json(out, item);
         }
-    }
-
-    /// A result can hold anything here.
-    fn write_after(&self, _: &Message) -> Option<Vec<u8>> {
-        None
     }
 }
 

@@ -2,127 +2,92 @@
 
 use std::borrow::Cow;
 
-use holdpoint_core::{JsonText, ModelStop, ProviderState};
+use holdpoint_core::ModelStop;
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::STATE_VERSION;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::providers::assemble::Assembly;
-use crate::providers::openai::parts::{json_text as text, other_stop, parse, usage};
-use crate::providers::openai::send::{ErrorIn, error_of};
-use crate::providers::sse::{DONE, Event, Events};
+use crate::providers::openai::Read;
+use crate::providers::openai::parts::{arguments, json_text as text, other_stop, parse, usage};
+use crate::providers::openai::send::error_in_stream;
+use crate::providers::sse::Event;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Choice<'a> {
-    #[serde(default)]
     index: Option<u64>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     delta: Option<Piece<'a>>,
     /// A whole message, from a server that does not stream.
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     message: Option<Piece<'a>>,
-    #[serde(borrow, default)]
-    finish_reason: Option<Cow<'a, str>>,
+    finish_reason: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Piece<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     reasoning_content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     reasoning: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     reasoning_details: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    refusal: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    refusal: Option<String>,
+    #[serde(borrow)]
     tool_calls: Option<Vec<CallPiece<'a>>>,
 }
 
 #[derive(Deserialize)]
 struct CallPiece<'a> {
-    #[serde(default)]
     index: Option<i64>,
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    id: Option<String>,
+    #[serde(borrow)]
     function: Option<FunctionPiece<'a>>,
 }
 
 #[derive(Deserialize)]
 struct FunctionPiece<'a> {
-    #[serde(borrow, default)]
-    name: Option<Cow<'a, str>>,
+    name: Option<String>,
     /// A text, or from some servers the object itself.
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
 /// A part of a content that is a list.
 #[derive(Deserialize)]
 struct ContentPart<'a> {
-    #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    text: Option<String>,
+    #[serde(borrow)]
     thinking: Option<&'a RawValue>,
 }
 
 /// What is known of the reply beside what is assembled.
 #[derive(Default)]
-pub(in crate::providers::openai) struct Reader {
+pub(super) struct Reader {
     /// The provider's own number of each call.
     indexes: Vec<Option<i64>>,
     reasoning_member: Option<&'static str>,
-    reasoning_details: Vec<Box<RawValue>>,
-    refused: bool,
+    reasoning_details: Vec<Value>,
 }
 
-impl Reader {
-    /// Reads until the end of the reply.
-    pub(in crate::providers::openai) async fn read(
-        mut self,
-        events: &mut Events,
-        reply: &mut Assembly<'_>,
-        provider: &str,
-    ) -> Result<(), ModelError> {
-        loop {
-            match events.next().await? {
-                Event::Data(DONE) => break,
-                Event::Data(data) => self.take(data, reply)?,
-                // Some servers leave out the last word; a reason to stop is an end as well.
-                Event::End if reply.has_stopped() => break,
-                Event::End => return Ok(()),
-            }
-        }
-        if self.refused {
-            reply.stop(ModelStop::ContentFilter);
-        }
-        if let Some(state) = self.state(provider) {
-            reply.state(state)?;
-        }
-        reply.end();
-        Ok(())
-    }
-
+impl Read for Reader {
     fn take(&mut self, data: &str, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
         let chunk: Chunk<'_> = parse(data)?;
         if let Some(error) = chunk.error {
-            let error: ErrorIn = serde_json::from_str(error.get()).unwrap_or_default();
-            return Err(error_of(200, &error));
+            return Err(error_in_stream(error.get()));
         }
         if let Some(raw) = chunk.usage {
             reply.usage(usage(raw));
@@ -141,6 +106,26 @@ impl Reader {
         Ok(())
     }
 
+    /// Some servers leave out the last word; a reason to stop is an end as well.
+    fn over(&mut self, last: Event<'_>, reply: &mut Assembly<'_>) {
+        if last != Event::End || reply.has_stopped() {
+            reply.end();
+        }
+    }
+
+    fn state(&self) -> Option<Value> {
+        let mut state = Map::new();
+        if let Some(member) = self.reasoning_member {
+            state.insert("reasoning_member".to_owned(), member.into());
+        }
+        if !self.reasoning_details.is_empty() {
+            state.insert("reasoning_details".to_owned(), self.reasoning_details.clone().into());
+        }
+        (!state.is_empty()).then_some(Value::Object(state))
+    }
+}
+
+impl Reader {
     fn piece(&mut self, piece: Piece<'_>, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
         reply.begin();
         let reasoning = piece.reasoning.and_then(text);
@@ -153,14 +138,13 @@ impl Reader {
             }
         }
         if let Some(details) = piece.reasoning_details {
-            self.reasoning_details.push(details.to_owned());
+            self.reasoning_details.extend(serde_json::from_str::<Vec<Value>>(details.get()).into_iter().flatten());
         }
         if let Some(content) = piece.content {
             take_content(content, reply)?;
         }
-        if let Some(refusal) = piece.refusal.filter(|refusal| !refusal.is_empty()) {
-            self.refused = true;
-            reply.text(&refusal)?;
+        if let Some(refusal) = piece.refusal {
+            reply.refusal(&refusal)?;
         }
         for call in piece.tool_calls.into_iter().flatten() {
             self.call(call, reply)?;
@@ -169,30 +153,24 @@ impl Reader {
     }
 
     fn call(&mut self, piece: CallPiece<'_>, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
-        let name =
-            piece.function.as_ref().and_then(|function| function.name.as_deref()).filter(|name| !name.is_empty());
+        let function = piece.function.as_ref();
+        let name = function.and_then(|function| function.name.as_deref()).filter(|name| !name.is_empty());
         let id = piece.id.as_deref().filter(|id| !id.is_empty());
-        let position = self.position(&piece, name, reply);
+        let position = self.position(piece.index, id, name, reply);
         if position == reply.calls() {
             self.indexes.push(piece.index);
         }
         reply.call(position, id, name)?;
-        if let Some(arguments) = piece.function.as_ref().and_then(|function| function.arguments) {
-            match text(arguments) {
-                Some(piece) => reply.arguments(position, &piece)?,
-                None if arguments.get() == "null" => {}
-                // The object itself, exactly as it was written.
-                None => reply.arguments(position, arguments.get())?,
-            }
+        match function.and_then(|function| function.arguments).and_then(arguments) {
+            Some(piece) => reply.arguments(position, &piece),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Which call a piece belongs to. Servers leave out numbers or ids, or give every call the same number.
-    fn position(&self, piece: &CallPiece<'_>, name: Option<&str>, reply: &Assembly<'_>) -> usize {
-        let id = piece.id.as_deref().filter(|id| !id.is_empty());
-        let known = match (piece.index, id) {
-            (Some(_), _) => self.indexes.iter().rposition(|index| *index == piece.index),
+    fn position(&self, index: Option<i64>, id: Option<&str>, name: Option<&str>, reply: &Assembly<'_>) -> usize {
+        let known = match (index, id) {
+            (Some(_), _) => self.indexes.iter().rposition(|known| *known == index),
             (None, Some(id)) => (0..reply.calls()).rfind(|position| reply.call_id(*position) == Some(id)),
             (None, None) if name.is_none() => reply.calls().checked_sub(1),
             (None, None) => None,
@@ -202,23 +180,6 @@ impl Reader {
             !(other_id && name.is_some())
         };
         known.filter(another).unwrap_or(reply.calls())
-    }
-
-    fn state(self, provider: &str) -> Option<ProviderState> {
-        if self.reasoning_member.is_none() && self.reasoning_details.is_empty() {
-            return None;
-        }
-        let mut data = json!({});
-        if let Some(member) = self.reasoning_member {
-            data["reasoning_member"] = json!(member);
-        }
-        let lists = self.reasoning_details.iter().map(|raw| serde_json::from_str::<Vec<serde_json::Value>>(raw.get()));
-        let details: Vec<serde_json::Value> = lists.filter_map(Result::ok).flatten().collect();
-        if !details.is_empty() {
-            data["reasoning_details"] = details.into();
-        }
-        let data = JsonText::new(holdpoint_codec::canonical_value(&data));
-        Some(ProviderState { provider: provider.into(), version: STATE_VERSION, data })
     }
 }
 

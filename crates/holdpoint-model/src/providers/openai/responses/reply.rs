@@ -2,128 +2,93 @@
 
 use std::borrow::Cow;
 
-use holdpoint_core::{JsonText, ModelStop, ProviderState};
+use holdpoint_core::ModelStop;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Kept, STATE_VERSION};
+use super::Kept;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::providers::assemble::Assembly;
-use crate::providers::openai::parts::{json_text as text, other_stop, parse, usage};
-use crate::providers::openai::send::{ErrorIn, error_of};
-use crate::providers::sse::{DONE, Event, Events};
+use crate::providers::openai::Read;
+use crate::providers::openai::parts::{arguments, json_text as text, other_stop, parse, usage};
+use crate::providers::openai::send::error_in_stream;
 
 /// One event. A whole response, from a server that does not stream, has no `type` but an `output`.
 #[derive(Deserialize)]
 struct EventIn<'a> {
-    #[serde(rename = "type", borrow, default)]
+    #[serde(rename = "type", borrow)]
     kind: Option<Cow<'a, str>>,
-    #[serde(default)]
     output_index: Option<i64>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     delta: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     item: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     response: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     output: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct ResponseIn<'a> {
-    #[serde(borrow, default)]
-    status: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    status: Option<String>,
+    #[serde(borrow)]
     output: Option<Vec<&'a RawValue>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    incomplete_details: Option<Incomplete<'a>>,
+    incomplete_details: Option<Incomplete>,
 }
 
 #[derive(Deserialize)]
-struct Incomplete<'a> {
-    #[serde(borrow, default)]
-    reason: Option<Cow<'a, str>>,
+struct Incomplete {
+    reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Item<'a> {
-    #[serde(rename = "type", borrow, default)]
-    kind: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    call_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    name: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    id: Option<String>,
+    call_id: Option<String>,
+    name: Option<String>,
+    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    content: Option<Vec<Part<'a>>>,
-    #[serde(borrow, default)]
+    content: Option<Vec<Part>>,
+    #[serde(borrow)]
     encrypted_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    refusal: Option<Cow<'a, str>>,
+struct Part {
+    text: Option<String>,
+    refusal: Option<String>,
 }
 
 /// What is known of the reply beside what is assembled.
 #[derive(Default)]
-pub(in crate::providers::openai) struct Reader {
+pub(super) struct Reader {
     /// The place in the output of each call.
     places: Vec<Option<i64>>,
     kept: Vec<Kept>,
     said: bool,
-    refused: bool,
 }
 
-impl Reader {
-    /// Reads until the end of the reply.
-    pub(in crate::providers::openai) async fn read(
-        mut self,
-        events: &mut Events,
-        reply: &mut Assembly<'_>,
-        provider: &str,
-    ) -> Result<(), ModelError> {
-        while !reply.has_ended() {
-            match events.next().await? {
-                Event::Data(DONE) | Event::End => return Ok(()),
-                Event::Data(data) => self.take(data, reply)?,
-            }
-        }
-        if self.refused {
-            reply.stop(ModelStop::ContentFilter);
-        }
-        if !self.kept.is_empty() {
-            let data = serde_json::to_value(&self.kept).unwrap_or_default();
-            let data = JsonText::new(holdpoint_codec::canonical_value(&data));
-            reply.state(ProviderState { provider: provider.into(), version: STATE_VERSION, data })?;
-        }
-        Ok(())
-    }
-
+impl Read for Reader {
     fn take(&mut self, data: &str, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
         let event: EventIn<'_> = parse(data)?;
         let delta = event.delta.and_then(text).unwrap_or_default();
         match event.kind.as_deref().unwrap_or_default() {
             "response.output_text.delta" => self.text(&delta, reply),
             "response.refusal.delta" => {
-                self.refused = true;
-                self.text(&delta, reply)
+                self.said = true;
+                reply.refusal(&delta)
             }
             "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => reply.thinking(&delta),
             "response.function_call_arguments.delta" => {
@@ -132,21 +97,27 @@ impl Reader {
             }
             "response.function_call_arguments.done" => {
                 let position = self.position(event.output_index, reply);
-                self.whole_arguments(position, event.arguments, reply)
+                whole_arguments(position, event.arguments, reply)
             }
             "response.output_item.added" => self.item(event.placed(Stage::Added), reply),
             "response.output_item.done" => self.item(event.placed(Stage::Done), reply),
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 self.finished(event.response.map_or("{}", RawValue::get), reply)
             }
-            "error" => Err(failure(event.error.map_or(data, RawValue::get))),
+            "error" => Err(error_in_stream(event.error.map_or(data, RawValue::get))),
             // A whole response in one piece.
             "" if event.output.is_some() => self.finished(data, reply),
-            "" if event.error.is_some() => Err(failure(event.error.map_or("{}", RawValue::get))),
+            "" if event.error.is_some() => Err(error_in_stream(event.error.map_or("{}", RawValue::get))),
             _ => Ok(()),
         }
     }
 
+    fn state(&self) -> Option<Value> {
+        (!self.kept.is_empty()).then(|| serde_json::to_value(&self.kept).unwrap_or_default())
+    }
+}
+
+impl Reader {
     fn text(&mut self, piece: &str, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
         self.said = true;
         reply.text(piece)
@@ -156,22 +127,6 @@ impl Reader {
     fn position(&self, place: Option<i64>, reply: &Assembly<'_>) -> usize {
         let found = place.and_then(|_| self.places.iter().rposition(|known| *known == place));
         found.or_else(|| reply.calls().checked_sub(1)).unwrap_or_default()
-    }
-
-    fn whole_arguments(
-        &self,
-        position: usize,
-        arguments: Option<&RawValue>,
-        reply: &mut Assembly<'_>,
-    ) -> Result<(), ModelError> {
-        match arguments {
-            None => Ok(()),
-            Some(raw) => match text(raw) {
-                Some(text) => reply.arguments_so_far(position, &text),
-                None if raw.get() == "null" => Ok(()),
-                None => reply.arguments_so_far(position, raw.get()),
-            },
-        }
     }
 
     fn item(&mut self, placed: Option<Placed<'_>>, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
@@ -206,7 +161,7 @@ impl Reader {
             self.places.push(place);
             reply.call(position, id, item.name.as_deref())?;
         }
-        self.whole_arguments(position, item.arguments, reply)?;
+        whole_arguments(position, item.arguments, reply)?;
         match placed.stage {
             Stage::Added => Ok(()),
             Stage::Done => reply.call_ended(position),
@@ -227,8 +182,8 @@ impl Reader {
         reply.begin();
         for part in item.content.iter().flatten() {
             if let Some(refusal) = &part.refusal {
-                self.refused = true;
-                self.text(refusal, reply)?;
+                self.said = true;
+                reply.refusal(refusal)?;
             }
             if let Some(text) = &part.text {
                 self.text(text, reply)?;
@@ -240,7 +195,7 @@ impl Reader {
     fn finished(&mut self, response: &str, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
         let response: ResponseIn<'_> = parse(response)?;
         if let Some(error) = response.error {
-            return Err(failure(error.get()));
+            return Err(error_in_stream(error.get()));
         }
         if let Some(raw) = response.usage {
             reply.usage(usage(raw));
@@ -290,7 +245,10 @@ impl<'a> EventIn<'a> {
     }
 }
 
-/// What an error object means.
-fn failure(error: &str) -> ModelError {
-    error_of(200, &serde_json::from_str::<ErrorIn>(error).unwrap_or_default())
+/// All arguments of a call, if they are there.
+fn whole_arguments(position: usize, raw: Option<&RawValue>, reply: &mut Assembly<'_>) -> Result<(), ModelError> {
+    match raw.and_then(arguments) {
+        Some(whole) => reply.arguments_so_far(position, &whole),
+        None => Ok(()),
+    }
 }
