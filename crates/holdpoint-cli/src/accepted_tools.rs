@@ -42,7 +42,7 @@ impl Withheld {
 }
 
 /// The name under which the store keeps the accepted tools of a server.
-fn setting(agent: &str, server: &str) -> String {
+pub(crate) fn setting(agent: &str, server: &str) -> String {
     // The length first, so that no two agents and servers have one name.
     format!("mcp_tools:{}:{agent}:{server}", agent.len())
 }
@@ -83,17 +83,12 @@ pub(crate) async fn connect(
     }
 }
 
-/// Accepts tools of a server as they are listed now. Returns whether nobody else accepted something meanwhile.
-pub(crate) async fn accept(
-    (agent, server): (&str, &str),
-    tools: &[&ListedTool],
-    store: &Store,
-) -> Result<bool, StoreError> {
-    let name = setting(agent, server);
-    let before = store.state.first_setting(&name, &to_text(&Accepted::new())).await?;
+/// Accepts tools of a server as they are listed now. Returns whether no other process accepted tools of it meanwhile.
+pub(crate) async fn accept(setting: &str, tools: &[&ListedTool], store: &Store) -> Result<bool, StoreError> {
+    let before = store.state.first_setting(setting, &to_text(&Accepted::new())).await?;
     let mut accepted = parse(&before);
     accepted.extend(tools.iter().map(|tool| (tool.name.clone(), tool.digest)));
-    store.state.change_setting(&name, &before, &to_text(&accepted)).await
+    store.state.change_setting(setting, &before, &to_text(&accepted)).await
 }
 
 /// The tools that are listed and not offered.

@@ -1,12 +1,18 @@
-//! `holdpoint audit`: proves that the audit log is as it was written, seals it, and takes it out.
+//! `holdpoint audit`: proves that the audit log is as it was written, seals it, and exports it.
 
 mod export;
-mod seal;
 mod verify;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use holdpoint_store::{AuditScope, DUE_LIMIT_MAX, SealMark};
+use serde_json::{Value, json};
+
+use crate::failure::Outcome;
+use crate::print::{self, counted};
+use crate::stores::TenantArgs;
 
 /// Prove that the audit log is as it was written, seal it, or export it.
 ///
@@ -18,24 +24,83 @@ pub(crate) struct AuditArgs {
     command: AuditCommand,
 }
 
-// What each command does is said at its arguments, where the help takes it from.
+// The help of a command is at its arguments.
 #[derive(Clone, Debug, Subcommand)]
 enum AuditCommand {
     Verify(verify::VerifyArgs),
     Export(export::ExportArgs),
-    Seal(seal::SealArgs),
+    Seal(SealArgs),
 }
 
-/// Runs the command.
-pub(crate) async fn run(args: AuditArgs) -> ExitCode {
+pub(crate) async fn run(args: AuditArgs) -> Outcome {
     match args.command {
         AuditCommand::Verify(args) => verify::run(args).await,
         AuditCommand::Export(args) => export::run(args).await,
-        AuditCommand::Seal(args) => seal::run(args).await,
+        AuditCommand::Seal(args) => seal(args).await,
     }
 }
 
-/// As in `1 run` and `2 runs`.
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+fn scope(args: &TenantArgs) -> AuditScope {
+    args.tenant().map_or(AuditScope::All, |tenant| AuditScope::Tenant(Some(tenant)))
+}
+
+/// Seal the runs of each tenant that moved since its last seal.
+///
+/// A keeper does this by itself, every minute. Use it where there is none, or to have a seal now: before a backup, or to
+/// keep it elsewhere.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = SEAL_EXAMPLES)]
+struct SealArgs {
+    #[command(flatten)]
+    runs: TenantArgs,
+    /// One JSON object for each tenant that was sealed.
+    #[arg(long)]
+    json: bool,
+}
+
+const SEAL_EXAMPLES: &str = "\
+Examples:
+  holdpoint audit seal
+  holdpoint audit seal --store sqlite:holdpoint.db
+  holdpoint audit seal --store postgres://app@db/holdpoint --tenant acme --json
+
+What it prints last of a tenant is what `audit verify --expect` takes.";
+
+/// Seals each tenant until nothing is left.
+async fn seal(args: SealArgs) -> Outcome {
+    let audit = args.runs.open().await?.audit;
+    let tenants: Vec<Option<Arc<str>>> = match args.runs.tenant() {
+        Some(tenant) => vec![Some(tenant)],
+        None => audit.unsealed().await?.into_iter().map(|moved| moved.tenant).collect(),
+    };
+    let mut is_sealed = false;
+    for tenant in tenants {
+        let (mut runs, mut newest) = (0, None);
+        // What moves meanwhile may be sealed as well; what is too much for one seal is in the next.
+        while let Some(seal) = audit.seal(tenant.as_deref()).await? {
+            runs += seal.runs.len() as u64;
+            newest = Some(SealMark { tenant: tenant.clone(), number: seal.number, link: seal.link });
+            if seal.runs.len() < DUE_LIMIT_MAX {
+                break;
+            }
+        }
+        let Some(mark) = newest else { continue };
+        is_sealed = true;
+        if args.json {
+            let mut sealed = mark_json(&mark);
+            sealed["runs"] = runs.into();
+            print::json(&sealed);
+        } else {
+            print::line(format!("{} sealed, newest seal {mark}", counted(runs, "run")));
+        }
+    }
+    if !is_sealed && !args.json {
+        print::line("nothing moved since the last seal");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn mark_json(mark: &SealMark) -> Value {
+    let SealMark { tenant, number, link } = mark;
+    json!({ "tenant": tenant.as_deref(), "number": number, "link": link.to_string(), "expect": mark.to_string() })
 }

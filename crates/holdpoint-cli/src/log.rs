@@ -1,7 +1,6 @@
 //! What goes to standard error, and to a collector, while something runs for long.
 
 use std::io;
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use holdpoint_server::Otlp;
@@ -10,7 +9,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 
 use crate::config::ServerTable;
-use crate::problem::{self, BAD_USAGE};
+use crate::failure::{Failure, Outcome};
 
 /// What is logged unless `HOLDPOINT_LOG` says otherwise.
 const USUAL: &str = "warn";
@@ -31,12 +30,9 @@ pub(crate) fn to_stderr(form: LogForm) {
 }
 
 /// Begins to log to standard error, and to send traces where the configuration says so.
-pub(crate) fn with_traces(form: LogForm, table: &ServerTable) -> Result<Option<Otlp>, ExitCode> {
+pub(crate) fn with_traces(form: LogForm, table: &ServerTable) -> Outcome<Option<Otlp>> {
     let started = table.otlp_endpoint.as_ref().map(|endpoint| Otlp::start(endpoint)).transpose();
-    let otlp = started.map_err(|error| {
-        problem::failure(&error.to_string(), None);
-        ExitCode::from(BAD_USAGE)
-    })?;
+    let otlp = started.map_err(|error| Failure::usage(error.to_string()))?;
     begin(form, otlp.as_ref());
     Ok(otlp)
 }
@@ -53,7 +49,7 @@ fn begin(form: LogForm, otlp: Option<&Otlp>) {
     let filter = EnvFilter::try_from_env("HOLDPOINT_LOG").unwrap_or_else(|_| EnvFilter::new(USUAL));
     let subscriber = tracing_subscriber::registry().with(otlp.map(Otlp::layer));
     let lines = fmt::layer().with_writer(io::stderr);
-    // Somebody who set another subscriber before knows better.
+    // A subscriber that was set before is kept.
     let _ = match form {
         LogForm::Human => subscriber.with(lines.with_filter(filter)).try_init(),
         LogForm::Json => subscriber.with(lines.json().flatten_event(true).with_filter(filter)).try_init(),

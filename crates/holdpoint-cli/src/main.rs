@@ -5,10 +5,11 @@ mod accepted_tools;
 mod approvals_command;
 mod assemble;
 mod audit_command;
+mod backend;
 mod check_command;
-mod columns;
 mod config;
-mod desk;
+mod context;
+mod failure;
 mod init_command;
 mod key_file;
 mod log;
@@ -16,6 +17,7 @@ mod migrate_command;
 mod openapi_command;
 mod person;
 mod policy_command;
+mod print;
 mod problem;
 mod prune_command;
 mod run_command;
@@ -24,6 +26,7 @@ mod sample;
 mod serve_command;
 mod setup;
 mod signals;
+mod since;
 mod stores;
 mod test_command;
 mod tools_command;
@@ -32,6 +35,8 @@ mod worker_command;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use failure::{Failure, Outcome};
 
 /// Runs the tool calls of LLM agents: decides, waits, runs, remembers.
 #[derive(Debug, Parser)]
@@ -58,7 +63,7 @@ Examples:
 
 Exit codes: 0 it worked, 1 it failed, 2 bad usage, bad configuration, or a store that cannot be opened.";
 
-// What each command does is said at its arguments, where the help takes it from.
+// The help of a command is at its arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve_command::ServeArgs),
@@ -91,35 +96,36 @@ fn main() -> ExitCode {
     // The image that runs, also after the file was replaced.
     holdpoint_programs::use_launcher("/proc/self/exe".into(), LAUNCH);
     let arguments = Arguments::parse();
-    match arguments.command.unwrap_or_else(|| Command::Serve(serve_command::ServeArgs::default())) {
-        Command::Serve(args) => waiting_for(serve_command::run(args)),
-        Command::Worker(args) => waiting_for(worker_command::run(args)),
-        Command::Run(args) => waiting_for(run_command::run(args)),
-        Command::Approvals(args) => waiting_for(approvals_command::run(args)),
-        Command::Runs(args) => waiting_for(runs_command::run(args)),
-        Command::Init(args) => init_command::run(&args),
-        Command::Check(args) => check_command::run(&args),
-        Command::Tools(args) => waiting_for(tools_command::run(args)),
-        Command::Test(args) => test_command::run(args),
-        Command::Policy(args) => policy_command::run(args),
-        Command::Audit(args) => waiting_for(audit_command::run(args)),
-        Command::Prune(args) => waiting_for(prune_command::run(args)),
-        Command::Migrate(args) => waiting_for(migrate_command::run(args)),
-        Command::Openapi(args) => openapi_command::run(&args),
+    let command = arguments.command.unwrap_or_else(|| Command::Serve(serve_command::ServeArgs::default()));
+    command.run().unwrap_or_else(|failure| failure.tell())
+}
+
+impl Command {
+    fn run(self) -> Outcome {
+        match self {
+            Command::Serve(args) => waiting_for(async { Ok(serve_command::run(args).await) }),
+            Command::Worker(args) => waiting_for(worker_command::run(args)),
+            Command::Run(args) => waiting_for(run_command::run(args)),
+            Command::Approvals(args) => waiting_for(approvals_command::run(args)),
+            Command::Runs(args) => waiting_for(runs_command::run(args)),
+            Command::Init(args) => Ok(init_command::run(&args)),
+            Command::Check(args) => Ok(check_command::run(&args)),
+            Command::Tools(args) => waiting_for(tools_command::run(args)),
+            Command::Test(args) => test_command::run(args),
+            Command::Policy(args) => policy_command::run(args),
+            Command::Audit(args) => waiting_for(audit_command::run(args)),
+            Command::Prune(args) => waiting_for(prune_command::run(args)),
+            Command::Migrate(args) => waiting_for(migrate_command::run(args)),
+            Command::Openapi(args) => openapi_command::run(args),
+        }
     }
 }
 
-fn waiting_for(command: impl Future<Output = ExitCode>) -> ExitCode {
-    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => {
-            let code = runtime.block_on(command);
-            // What hangs in a thread, such as a lookup of a name, must not hold up the end.
-            runtime.shutdown_timeout(END_TIMEOUT);
-            code
-        }
-        Err(error) => {
-            eprintln!("error: no runtime could be started: {error}");
-            ExitCode::FAILURE
-        }
-    }
+fn waiting_for(command: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("no runtime could be started: {error}")))?;
+    let done = runtime.block_on(command);
+    // What hangs in a thread, such as a lookup of a name, must not hold up the end.
+    runtime.shutdown_timeout(END_TIMEOUT);
+    done
 }

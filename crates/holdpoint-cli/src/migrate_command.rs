@@ -1,6 +1,5 @@
 //! `holdpoint migrate`: brings the schema of a database up to date.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,8 +7,9 @@ use holdpoint::{MigrateStore, StoreOptions, open_store_with};
 use holdpoint_store::{StoreError, StoreFault};
 use serde_json::json;
 
-use crate::problem;
-use crate::stores::StoreArgs;
+use crate::failure::{Failure, Outcome};
+use crate::print;
+use crate::stores::{self, StoreArgs};
 
 /// Bring the schema of a database up to date.
 ///
@@ -33,60 +33,23 @@ Examples:
   holdpoint migrate --store postgres://owner@db/holdpoint --json";
 
 /// 0 when the schema is up to date, 1 when bringing it there failed, 2 when the store could not be opened.
-pub(crate) async fn run(args: MigrateArgs) -> ExitCode {
-    match migrate(&args).await {
-        Ok(change) => {
-            say(change, &args);
-            ExitCode::SUCCESS
-        }
-        Err(code) => code,
-    }
-}
-
-/// What became of the schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    /// It was as this program needs it.
-    None,
-    /// There was no database, and now there is.
-    Made,
-    /// It was older.
-    Brought {
-        /// The version before.
-        from: u32,
-        /// The version now.
-        to: u32,
-    },
-}
-
-async fn migrate(args: &MigrateArgs) -> Result<Change, ExitCode> {
+pub(crate) async fn run(args: MigrateArgs) -> Outcome {
     let url = args.store.url()?;
-    let look = StoreOptions { migrate: MigrateStore::Refuse, ..StoreOptions::default() };
-    let change = match open_store_with(&url, look).await {
-        Ok(_) => return Ok(Change::None),
+    let as_it_is = StoreOptions { migrate: MigrateStore::Refuse, ..StoreOptions::default() };
+    let (text, json) = match open_store_with(&url, as_it_is).await {
+        Ok(_) => ("the schema is up to date already".to_owned(), json!({ "change": "none" })),
         Err(StoreError::Fault { fault: StoreFault::SchemaOlder { found, known }, .. }) => {
-            Change::Brought { from: found, to: known }
+            // The store could be opened just now: a failure is one of the migration.
+            open_store_with(&url, StoreOptions::default()).await?;
+            let text = format!("the schema was at version {found} and is at version {known} now");
+            (text, json!({ "change": "brought", "from": found, "to": known }))
         }
-        // A file that is not there is made. Where that cannot be, opening says so.
-        Err(StoreError::Fault { fault: StoreFault::Missing, .. }) => Change::Made,
-        Err(error) => return Err(problem::cannot_open(&error)),
+        Err(StoreError::Fault { fault: StoreFault::Missing, .. }) => {
+            stores::open(&url).await?;
+            ("the database was made, with the newest schema".to_owned(), json!({ "change": "made" }))
+        }
+        Err(error) => return Err(Failure::from(error).before_start()),
     };
-    match open_store_with(&url, StoreOptions::default()).await {
-        Ok(_) => Ok(change),
-        // It could be opened a moment ago: what failed is the change.
-        Err(error) if matches!(change, Change::Brought { .. }) => Err(problem::failed(&error)),
-        Err(error) => Err(problem::cannot_open(&error)),
-    }
-}
-
-fn say(change: Change, args: &MigrateArgs) {
-    let line = match (change, args.json) {
-        (Change::None, false) => "the schema is up to date already".to_owned(),
-        (Change::Made, false) => "the database was made, with the newest schema".to_owned(),
-        (Change::Brought { from, to }, false) => format!("the schema was at version {from} and is at version {to} now"),
-        (Change::None, true) => json!({ "change": "none" }).to_string(),
-        (Change::Made, true) => json!({ "change": "made" }).to_string(),
-        (Change::Brought { from, to }, true) => json!({ "change": "brought", "from": from, "to": to }).to_string(),
-    };
-    let _ = writeln!(io::stdout(), "{line}");
+    print::text(if args.json { print::to_json(&json) } else { text + "\n" });
+    Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::problem;
+use crate::failure::Outcome;
 
 /// Write the OpenAPI 3.1 document of the server to standard output.
 ///
@@ -19,14 +19,8 @@ Examples:
   holdpoint openapi > openapi.json
   holdpoint openapi | jq '.paths | keys'";
 
-/// 0 when it is written.
-pub(crate) fn run(_: &OpenapiArgs) -> ExitCode {
-    let text = match serde_json::to_string_pretty(&holdpoint_server::openapi()) {
-        Ok(text) => text,
-        Err(error) => return problem::failure(&error.to_string(), None),
-    };
-    match writeln!(io::stdout(), "{text}") {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => problem::failure(&format!("the output failed: {}", error.kind()), None),
-    }
+pub(crate) fn run(_: OpenapiArgs) -> Outcome {
+    let document = serde_json::to_string_pretty(&holdpoint_server::openapi()).map_err(io::Error::from)?;
+    writeln!(io::stdout(), "{document}")?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,11 +1,9 @@
 //! Who acts at this terminal.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use holdpoint::Actor;
 
-use crate::problem;
+use crate::failure::{Failure, Outcome};
 
 /// Who acts.
 #[derive(Args, Clone, Debug)]
@@ -19,14 +17,13 @@ pub(crate) struct PersonArgs {
 }
 
 impl PersonArgs {
-    /// Refuses it where somebody else says who acts.
-    pub(crate) fn expect_none(&self) -> Result<(), ExitCode> {
+    /// Rejects the options where a token says who acts.
+    pub(crate) fn expect_none(&self) -> Outcome<()> {
         if self.name.is_none() && self.roles.is_empty() {
             return Ok(());
         }
-        let hint = "leave them out: HOLDPOINT_TOKEN holds the token of whoever acts";
-        problem::failure("--as and --role mean nothing with --server: the token says who acts", Some(hint));
-        Err(ExitCode::from(problem::BAD_USAGE))
+        let failure = Failure::usage("--as and --role mean nothing with --server: the token says who acts");
+        Err(failure.hint("leave them out: HOLDPOINT_TOKEN holds the token of the person who acts"))
     }
 
     /// The actor, in the tenant of what they act on.

@@ -1,14 +1,22 @@
 //! `holdpoint runs`: what happened.
 
-mod cancel;
-mod export;
-mod list;
 mod show;
 mod tail;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use holdpoint_api::{RunStatus, RunView};
+use holdpoint_codec::view::{EventView, MessageView};
+use holdpoint_core::Status;
+use serde::Serialize;
+
+use crate::backend::{BackendArgs, Filter, ItemArgs};
+use crate::failure::{Failure, Outcome};
+use crate::person::PersonArgs;
+use crate::print;
 
 /// List runs, look at one, follow one, cancel one, export one.
 #[derive(Args, Clone, Debug)]
@@ -17,7 +25,7 @@ pub(crate) struct RunsArgs {
     #[command(subcommand)]
     command: Option<RunsCommand>,
     #[command(flatten)]
-    list: list::ListArgs,
+    list: ListArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -28,28 +36,124 @@ Examples:
   holdpoint runs export 0199f0c1-2b3c-7d4e-8f50-1234567890ab > run.json
   HOLDPOINT_TOKEN=… holdpoint runs list --server https://holdpoint.example.com";
 
-// What each command does is said at its arguments, where the help takes it from.
+// The help of a command is at its arguments.
 #[derive(Clone, Debug, Subcommand)]
 enum RunsCommand {
-    List(list::ListArgs),
+    List(ListArgs),
     Show(show::ShowArgs),
     Tail(tail::TailArgs),
-    Cancel(cancel::CancelArgs),
-    Export(export::ExportArgs),
+    Cancel(CancelArgs),
+    Export(ExportArgs),
 }
 
-/// Runs the command.
-pub(crate) async fn run(args: RunsArgs) -> ExitCode {
-    let done = match args.command {
-        None => list::run(&args.list).await,
-        Some(RunsCommand::List(args)) => list::run(&args).await,
-        Some(RunsCommand::Show(args)) => show::run(&args).await,
-        Some(RunsCommand::Tail(args)) => tail::run(&args).await,
-        Some(RunsCommand::Cancel(args)) => cancel::run(&args).await,
-        Some(RunsCommand::Export(args)) => export::run(&args).await,
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(code) => code,
+pub(crate) async fn run(args: RunsArgs) -> Outcome {
+    match args.command.unwrap_or(RunsCommand::List(args.list)) {
+        RunsCommand::List(args) => list(args).await,
+        RunsCommand::Show(args) => show::run(args).await,
+        RunsCommand::Tail(args) => tail::run(args).await,
+        RunsCommand::Cancel(args) => cancel(args).await,
+        RunsCommand::Export(args) => export(args).await,
     }
+}
+
+/// List runs, the last created first.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = LIST_EXAMPLES)]
+struct ListArgs {
+    #[command(flatten)]
+    backend: BackendArgs,
+    /// Only those that are there.
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str)))]
+    status: Option<String>,
+    #[command(flatten)]
+    filter: Filter,
+    /// One JSON object per run.
+    #[arg(long)]
+    json: bool,
+}
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  holdpoint runs list
+  holdpoint runs list --status failed --agent support --limit 10
+  holdpoint runs list --store postgres://app@db/holdpoint --tenant acme --json";
+
+const COLUMNS: [(&str, &str); 5] =
+    [("RUN", "id"), ("STATUS", "status"), ("AGENT", "agent"), ("TENANT", "tenant"), ("CREATED", "created_at")];
+
+async fn list(args: ListArgs) -> Outcome {
+    let backend = args.backend.open().await?;
+    let filter = Filter { status: args.status, ..args.filter };
+    filter.list(async |part| backend.runs(&filter, part).await, &COLUMNS, "no runs", args.json).await
+}
+
+/// Cancel a run in any state. Tools that run are told; late results are refused.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = CANCEL_EXAMPLES)]
+struct CancelArgs {
+    #[command(flatten)]
+    item: ItemArgs,
+    #[command(flatten)]
+    person: PersonArgs,
+}
+
+const CANCEL_EXAMPLES: &str = "\
+Examples:
+  holdpoint runs cancel 0199f0c1-2b3c-7d4e-8f50-1234567890ab
+  holdpoint runs cancel 0199f0c1-2b3c-7d4e-8f50-1234567890ab --as ana";
+
+async fn cancel(args: CancelArgs) -> Outcome {
+    let backend = args.item.backend.open().await?;
+    let before = backend.run(&args.item.id).await?.status;
+    if is_over(before) {
+        return Err(Failure::new(format!("the run is over: it is {}", Status::from(before).as_str())));
+    }
+    let run = backend.cancel(&args.item.id, &args.person).await?;
+    eprintln!("the run is {}", Status::from(run.status).as_str());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_over(status: RunStatus) -> bool {
+    matches!(status, RunStatus::Finished | RunStatus::Failed | RunStatus::Cancelled)
+}
+
+/// Write everything about a run to standard output as one JSON object: the run, its messages and its events.
+///
+/// It holds raw arguments and results: sensitive.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXPORT_EXAMPLES)]
+struct ExportArgs {
+    #[command(flatten)]
+    item: ItemArgs,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  holdpoint runs export 0199f0c1-2b3c-7d4e-8f50-1234567890ab > run.json
+  holdpoint runs export 0199f0c1-2b3c-7d4e-8f50-1234567890ab | jq '.events[] | .event'";
+
+/// What `runs export` writes.
+#[derive(Serialize)]
+struct ExportedRun {
+    version: u32,
+    run: RunView,
+    messages: Vec<MessageView>,
+    events: Vec<EventView>,
+}
+
+async fn export(args: ExportArgs) -> Outcome {
+    let id = &args.item.id;
+    let backend = args.item.backend.open().await?;
+    let mut events: Vec<EventView> = Vec::new();
+    loop {
+        let more = backend.events(id, events.last().map_or(0, |event| event.seq)).await?;
+        if more.is_empty() {
+            break;
+        }
+        events.extend(more);
+    }
+    let (run, messages) = (backend.run(id).await?, backend.messages(id).await?);
+    let document = print::to_json(&ExportedRun { version: 1, run, messages, events });
+    io::stdout().write_all(document.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }

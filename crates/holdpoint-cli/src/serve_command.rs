@@ -67,13 +67,13 @@ async fn serve(args: &ServeArgs) -> Result<(), ExitCode> {
     let table = setup.server();
     let listen = args.listen.unwrap_or(table.listen);
     guard(&setup, listen)?;
-    let otlp = log::with_traces(args.log, &table)?;
+    let otlp = log::with_traces(args.log, &table).map_err(|failure| failure.tell())?;
     let key = key_file::load_or_make(&table.signing_key_file).map_err(cannot_begin)?;
     let url = setup.store_url(args.store.as_deref());
-    let store = open_store(&url).await.map_err(|error| problem::cannot_open(&error))?;
+    let store = open_store(&url).await.map_err(problem::cannot_open)?;
     let claimed =
         if args.new_key { replace_key(&store, &key.receipt).await } else { claim_key(&store, &key.receipt).await };
-    claimed.map_err(|error| problem::cannot_open(&error))?;
+    claimed.map_err(problem::cannot_open)?;
     let metrics = Metrics::new();
     let shared = Shared { store: metrics.measure(store), receipt_key: Some(key.receipt.clone()) };
     let agents = setup.agents(&shared, None).await.map_err(|error| problem::config(&error))?;

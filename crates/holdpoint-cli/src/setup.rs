@@ -1,7 +1,6 @@
 //! What a command works with: a configuration that was named or found, or the sample.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use holdpoint::{ReceiptKey, claim_key};
@@ -10,7 +9,8 @@ use holdpoint_store::Store;
 
 use crate::assemble::{self, Ready, Shared};
 use crate::config::{Config, FILE, ServerTable};
-use crate::{key_file, problem, sample};
+use crate::failure::{Failure, Outcome};
+use crate::{key_file, sample};
 
 /// Where the configuration is.
 #[derive(Args, Clone, Debug, Default)]
@@ -54,19 +54,17 @@ impl Setup {
 
     /// The key of its server, if there is one: calls that are handed out without a receipt are done by no worker that
     /// verifies.
-    pub(crate) fn receipt_key(&self) -> Result<Option<ReceiptKey>, ExitCode> {
-        let key = key_file::load(&self.server().signing_key_file).map_err(|error| {
-            problem::failure(&error.to_string(), None);
-            ExitCode::from(problem::BAD_USAGE)
-        })?;
+    pub(crate) fn receipt_key(&self) -> Outcome<Option<ReceiptKey>> {
+        let key = key_file::load(&self.server().signing_key_file);
+        let key = key.map_err(|error| Failure::usage(error.to_string()))?;
         Ok(key.map(|key| key.receipt))
     }
 
     /// As [`Setup::receipt_key`], for those who sign in a store: all who sign there have the same key.
-    pub(crate) async fn receipt_key_of(&self, store: &Store) -> Result<Option<ReceiptKey>, ExitCode> {
+    pub(crate) async fn receipt_key_of(&self, store: &Store) -> Outcome<Option<ReceiptKey>> {
         let key = self.receipt_key()?;
         if let Some(key) = &key {
-            claim_key(store, key).await.map_err(|error| problem::cannot_open(&error))?;
+            claim_key(store, key).await.map_err(|error| Failure::from(error).before_start())?;
         }
         Ok(key)
     }

@@ -1,53 +1,82 @@
-//! Stores that commands look into.
+//! Stores that commands open.
 
-use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
-use holdpoint::{MigrateStore, StoreOptions, open_store_with};
-use holdpoint_codec::decode_event;
-use holdpoint_store::{Record, Store, StoreError};
+use holdpoint::{MigrateStore, StoreOptions, open_store, open_store_with};
+use holdpoint_store::{MemoryStore, Store};
 
-use crate::problem;
+use crate::failure::{Failure, Outcome};
 use crate::setup::{ConfigArgs, Setup};
+
+/// The store that ends with its process.
+const MEMORY: &str = "memory";
 
 /// Which store: the one that is named, or the one of the configuration.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StoreArgs {
     #[command(flatten)]
-    config: ConfigArgs,
+    pub(crate) config: ConfigArgs,
     /// Where the runs are: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. The store of the configuration if absent.
-    #[arg(long, value_name = "URL", conflicts_with = "config")]
-    store: Option<String>,
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
 }
 
 impl StoreArgs {
-    /// Where it is. What is named needs no configuration.
-    pub(crate) fn url(&self) -> Result<String, ExitCode> {
-        let url = match &self.store {
-            Some(url) => url.clone(),
-            None => Setup::find(&self.config).map_err(|error| problem::config(&error))?.store_url(None),
-        };
-        if url == "memory" { Err(problem::needs_a_lasting_store()) } else { Ok(url) }
+    /// Where the store is. One that is named needs no configuration.
+    pub(crate) fn url(&self) -> Outcome<String> {
+        match &self.store {
+            Some(url) => lasting(url.clone()),
+            None => lasting(Setup::find(&self.config)?.store_url(None)),
+        }
     }
 
-    /// Opens it as it is.
-    pub(crate) async fn open(&self) -> Result<Store, ExitCode> {
-        existing(&self.url()?).await
+    /// Opens the store as it is: the database is neither created nor migrated.
+    pub(crate) async fn open(&self) -> Outcome<Store> {
+        existing(self.url()?).await
     }
 }
 
-/// Opens a database as it is: whoever only looks makes none, and changes none.
-pub(crate) async fn existing(url: &str) -> Result<Store, ExitCode> {
-    if url == "memory" {
-        return Err(problem::needs_a_lasting_store());
+/// Which runs of a store.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TenantArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Only runs of this tenant.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
+}
+
+impl TenantArgs {
+    pub(crate) fn tenant(&self) -> Option<Arc<str>> {
+        self.tenant.as_deref().map(Arc::from)
     }
+
+    /// As [`StoreArgs::open`].
+    pub(crate) async fn open(&self) -> Outcome<Store> {
+        self.store.open().await
+    }
+}
+
+/// Opens a database as it is: it is neither created nor migrated.
+pub(crate) async fn existing(url: String) -> Outcome<Store> {
     let as_it_is = StoreOptions { migrate: MigrateStore::Refuse, ..StoreOptions::default() };
-    let opened: Result<_, StoreError> = open_store_with(url, as_it_is).await;
-    opened.map_err(|error| problem::cannot_open(&error))
+    open_store_with(&lasting(url)?, as_it_is).await.map_err(|error| Failure::from(error).before_start())
 }
 
-/// One entry of a log.
-pub(crate) fn event(record: &Record) -> Result<holdpoint_core::LogEntry, ExitCode> {
-    decode_event(&record.body)
-        .map_err(|error| problem::failure(&format!("event {} of the run cannot be read: {error}", record.seq), None))
+/// Opens a store, created and migrated as needed.
+pub(crate) async fn open(url: &str) -> Outcome<Store> {
+    if url == MEMORY {
+        return Ok(Store::from(MemoryStore::new()));
+    }
+    open_store(url).await.map_err(|error| Failure::from(error).before_start())
+}
+
+/// Rejects the store of a process that has none to share.
+pub(crate) fn lasting(url: String) -> Outcome<String> {
+    if url == MEMORY {
+        let failure = Failure::usage("the store `memory` ends with the process that has it").code("invalid_store_url");
+        return Err(failure.hint("write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`"));
+    }
+    Ok(url)
 }

@@ -1,6 +1,5 @@
 //! `holdpoint test`: runs scenarios and says which hold.
 
-use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use holdpoint_testkit::{Report, RunOptions, StoreChoice, Summary, run_each};
 
-use crate::problem;
+use crate::failure::{Failure, Outcome};
+use crate::print;
 
 /// Run scenario files: agents and policies checked with a scripted model, offline.
 #[derive(Args, Clone, Debug)]
@@ -39,26 +39,16 @@ Examples:
   holdpoint test scenarios --store postgres://app@localhost/test --jobs 4";
 
 /// 0 when all hold, 1 when one fails, 2 when a file is not a scenario or the store cannot be opened.
-pub(crate) fn run(args: TestArgs) -> ExitCode {
-    let store = match StoreChoice::parse(&args.store) {
-        Ok(store) => store,
-        Err(error) => return problem::cannot_open(&error),
-    };
-    if let Err(error) = store.reach() {
-        return problem::cannot_open(&error);
-    }
+pub(crate) fn run(args: TestArgs) -> Outcome {
+    let cannot_open = |error| Failure::from(error).before_start();
+    let store = StoreChoice::parse(&args.store).map_err(cannot_open)?;
+    store.reach().map_err(cannot_open)?;
     let options = RunOptions { store, jobs: args.jobs };
-    let reports = run_each(&args.paths, &options, &mut |report| tell(report, &args));
-    let summary = Summary::of(&reports);
+    let tell = |report: &Report| print::line(if args.json { report.to_json() } else { report.to_string() });
+    let summary = Summary::of(&run_each(&args.paths, &options, &mut { tell }));
     if !args.json {
         let Summary { held, failed, not_scenarios } = summary;
-        let _ = writeln!(io::stderr(), "{held} held, {failed} failed, {not_scenarios} unreadable");
+        eprintln!("{held} held, {failed} failed, {not_scenarios} unreadable");
     }
-    ExitCode::from(summary.exit_code())
-}
-
-/// Whoever reads may stop reading; the exit code still counts.
-fn tell(report: &Report, args: &TestArgs) {
-    let line = if args.json { report.to_json() } else { report.to_string() };
-    let _ = writeln!(io::stdout(), "{line}");
+    Ok(ExitCode::from(summary.exit_code()))
 }

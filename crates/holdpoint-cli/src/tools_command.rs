@@ -1,10 +1,9 @@
 //! `holdpoint tools`: what an agent can do, and what its policy says to it.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use holdpoint::Repeat;
 use holdpoint_config::printable;
 use holdpoint_mcp::ToolStatus;
 use holdpoint_policy::{RuleAbout, RulesFile};
@@ -14,8 +13,9 @@ use serde_json::{Value, json};
 
 use crate::accepted_tools::{self, Withheld};
 use crate::assemble::{Ready, Shared};
+use crate::failure::{Failure, Outcome};
 use crate::setup::{ConfigArgs, Setup};
-use crate::{columns, problem, stores};
+use crate::{print, stores};
 
 /// List the tools of the configured agents, and what the policy says about each.
 ///
@@ -66,76 +66,58 @@ Examples:
 /// How much of a definition's digest a line shows.
 const DIGEST_CHARS: usize = 12;
 
+const COLUMNS: [(&str, &str); 6] = [
+    ("AGENT", "agent"),
+    ("TOOL", "name"),
+    ("SOURCE", "source"),
+    ("REPEAT", "repeat"),
+    ("DEFINITION", "definition"),
+    ("POLICY", "policy"),
+];
+
 /// 0 when they are listed, 2 when the configuration cannot be used.
-pub(crate) async fn run(args: ToolsArgs) -> ExitCode {
-    let setup = match Setup::find(&args.config) {
-        Ok(setup) => setup,
-        Err(error) => return problem::config(&error),
-    };
+pub(crate) async fn run(args: ToolsArgs) -> Outcome {
+    let setup = Setup::find(&args.config)?;
     let only = args.agent.as_deref();
     if only.is_some_and(|name| !setup.names().contains(&name)) {
-        problem::failure("there is no such agent", Some(&format!("known are {}", setup.names().join(", "))));
-        return ExitCode::from(problem::BAD_USAGE);
+        let hint = format!("known are {}", setup.names().join(", "));
+        return Err(Failure::usage("there is no such agent").hint(hint));
     }
-    let store = match store(&setup).await {
-        Ok(store) => store,
-        Err(code) => return code,
-    };
-    let shared = Shared { store: store.clone(), receipt_key: None };
-    let chosen = match setup.agents(&shared, only).await {
-        Ok(agents) => agents,
-        Err(error) => return problem::config(&error),
-    };
-    match &args.action {
-        Some(Action::Accept(accept)) => self::accept(accept, &chosen, &store).await,
-        None => list(args.json, &chosen),
+    let store = store(&setup).await?;
+    let chosen = setup.agents(&Shared { store: store.clone(), receipt_key: None }, only).await?;
+    if let Some(Action::Accept(accept)) = &args.action {
+        return self::accept(accept, &chosen, &store).await;
     }
+    let mut tools: Vec<Value> = chosen.iter().flat_map(listed).collect();
+    if !args.json {
+        tools.iter_mut().for_each(shorten);
+    }
+    print::list(&tools, &COLUMNS, args.json);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What was accepted is in the store. Before the first start there is none, and everything is new.
-async fn store(setup: &Setup) -> Result<Store, ExitCode> {
+async fn store(setup: &Setup) -> Outcome<Store> {
     let url = setup.store_url(None);
     let is_new = url.strip_prefix("sqlite:").is_some_and(|path| !std::path::Path::new(path).exists());
     if url == "memory" || is_new || matches!(setup, Setup::Sample) {
         return Ok(Store::from(MemoryStore::new()));
     }
-    stores::existing(&url).await
-}
-
-fn list(json: bool, chosen: &[Ready]) -> ExitCode {
-    let mut out = io::stdout().lock();
-    if json {
-        for ready in chosen {
-            for tool in &ready.tools {
-                let _ = writeln!(out, "{}", shown(ready, tool));
-            }
-            for withheld in &ready.withheld {
-                let _ = writeln!(out, "{}", shown_withheld(ready, withheld));
-            }
-        }
-        return ExitCode::SUCCESS;
-    }
-    let rows = chosen.iter().flat_map(|ready| {
-        let offered = ready.tools.iter().map(|tool| row(ready, tool));
-        offered.chain(ready.withheld.iter().map(|withheld| withheld_row(ready, withheld)))
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    let _ = write!(out, "{}", columns::aligned(&["AGENT", "TOOL", "SOURCE", "REPEAT", "DEFINITION", "POLICY"], &rows));
-    ExitCode::SUCCESS
+    stores::existing(url).await
 }
 
 /// Shows each tool, asks, and accepts those that the person wants.
-async fn accept(args: &AcceptArgs, chosen: &[Ready], store: &Store) -> ExitCode {
+async fn accept(args: &AcceptArgs, chosen: &[Ready], store: &Store) -> Outcome {
     let is_wanted = |withheld: &&Withheld| {
         let named = args.tools.is_empty() || args.tools.contains(&withheld.tool.name);
         let can_be = matches!(withheld.tool.status, ToolStatus::NotAccepted | ToolStatus::Changed { .. });
         withheld.server == args.server && named && can_be
     };
-    let mut found = 0;
+    let mut is_found = false;
     for ready in chosen {
         let mut accepted = Vec::new();
         for withheld in ready.withheld.iter().filter(is_wanted) {
-            found += 1;
+            is_found = true;
             let tool = &withheld.tool;
             eprintln!("{} of agent {}: {}", printable::line(&tool.registered), ready.name, withheld.why());
             eprintln!("  digest:      {}", tool.digest);
@@ -147,28 +129,18 @@ async fn accept(args: &AcceptArgs, chosen: &[Ready], store: &Store) -> ExitCode 
         if accepted.is_empty() {
             continue;
         }
-        match accepted_tools::accept((&ready.name, &args.server), &accepted, store).await {
-            Ok(true) => println!(
-                "accepted {} of agent {}; restart servers and workers to offer them",
-                accepted.len(),
-                ready.name
-            ),
-            Ok(false) => {
-                return problem::failure(
-                    "another process accepted tools of this server meanwhile",
-                    Some("look at them again"),
-                );
-            }
-            Err(error) => return problem::failed(&error),
+        let setting = accepted_tools::setting(&ready.name, &args.server);
+        if !accepted_tools::accept(&setting, &accepted, store).await? {
+            let failure = Failure::new("another process accepted tools of this server meanwhile");
+            return Err(failure.hint("look at them again"));
         }
+        let count = accepted.len();
+        print::line(format!("accepted {count} of agent {}; restart servers and workers to offer them", ready.name));
     }
-    if found == 0 {
-        return problem::failure(
-            "this server has no such tool that is withheld",
-            Some("`holdpoint tools` lists all tools"),
-        );
+    if is_found {
+        return Ok(ExitCode::SUCCESS);
     }
-    ExitCode::SUCCESS
+    Err(Failure::new("this server has no such tool that is withheld").hint("`holdpoint tools` lists all tools"))
 }
 
 fn agrees() -> bool {
@@ -177,69 +149,51 @@ fn agrees() -> bool {
     io::stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }
 
-fn withheld_row(ready: &Ready, withheld: &Withheld) -> Vec<String> {
-    vec![
-        ready.name.clone(),
-        printable::line(&withheld.tool.registered),
-        format!("mcp:{}", printable::line(&withheld.server)),
-        String::new(),
-        String::new(),
-        format!("withheld: {}", withheld.why()),
-    ]
+/// The tools that an agent offers, and those that it withholds.
+fn listed(ready: &Ready) -> Vec<Value> {
+    let offered = ready.tools.iter().map(|tool| {
+        json!({
+            "agent": ready.name,
+            "name": tool.name.as_str(),
+            "description": &*tool.description,
+            "source": &*tool.metadata.source,
+            "repeat": tool.metadata.repeat.as_str(),
+            "parallelizable": tool.metadata.parallelizable,
+            "timeout_ms": tool.metadata.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            "definition": &*tool.id(),
+            "parameters": &*tool.parameters,
+            "policy": policy(ready.rules.as_deref(), tool),
+        })
+    });
+    let withheld = ready.withheld.iter().map(|withheld| {
+        json!({
+            "agent": ready.name,
+            "name": withheld.tool.registered,
+            "description": withheld.tool.description,
+            "source": format!("mcp:{}", withheld.server),
+            "withheld": withheld.why(),
+            "digest": withheld.tool.digest.to_string(),
+        })
+    });
+    offered.chain(withheld).collect()
 }
 
-fn shown_withheld(ready: &Ready, withheld: &Withheld) -> Value {
-    json!({
-        "agent": ready.name,
-        "name": withheld.tool.registered,
-        "description": withheld.tool.description,
-        "source": format!("mcp:{}", withheld.server),
-        "withheld": withheld.why(),
-        "digest": withheld.tool.digest.to_string(),
-    })
-}
-
-fn row(ready: &Ready, tool: &ToolDefinition) -> Vec<String> {
-    let definition: String = tool.id().chars().take(DIGEST_CHARS).collect();
-    let policy = policy(ready.rules.as_deref(), tool);
-    vec![
-        ready.name.clone(),
-        printable::line(tool.name.as_str()),
-        printable::line(&tool.metadata.source),
-        repeat(tool.metadata.repeat).to_owned(),
-        definition,
-        if policy.is_empty() { "denied: no rule".to_owned() } else { policy.join(", ") },
-    ]
-}
-
-fn shown(ready: &Ready, tool: &ToolDefinition) -> Value {
-    json!({
-        "agent": ready.name,
-        "name": tool.name.as_str(),
-        "description": &*tool.description,
-        "source": &*tool.metadata.source,
-        "repeat": repeat(tool.metadata.repeat),
-        "parallelizable": tool.metadata.parallelizable,
-        "timeout_ms": tool.metadata.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
-        "definition": &*tool.id(),
-        "parameters": &*tool.parameters,
-        "policy": policy(ready.rules.as_deref(), tool),
-    })
-}
-
-fn repeat(repeat: Repeat) -> &'static str {
-    match repeat {
-        Repeat::Never => "never",
-        Repeat::Safe => "safe",
-        Repeat::WithKey => "with_key",
+/// For a line of a table.
+fn shorten(tool: &mut Value) {
+    if let Some(why) = tool["withheld"].as_str() {
+        tool["policy"] = format!("withheld: {why}").into();
+    } else if tool["policy"] == json!([]) {
+        tool["policy"] = "denied: no rule".into();
     }
+    let digest = tool["definition"].as_str().map(|digest| digest.chars().take(DIGEST_CHARS).collect::<String>());
+    tool["definition"] = digest.into();
 }
 
 /// What the rules about a tool decide, in their order.
 fn policy(rules: Option<&RulesFile>, tool: &ToolDefinition) -> Vec<String> {
-    let told = |rule: RuleAbout| {
+    let decides = |rule: RuleAbout| {
         let decides = if rule.hides { "hide" } else { rule.decides.as_str() };
         if rule.conditional { format!("{decides} if …") } else { decides.to_owned() }
     };
-    rules.map(|rules| rules.enforced().about(&tool.name).into_iter().map(told).collect()).unwrap_or_default()
+    rules.map(|rules| rules.enforced().about(&tool.name).into_iter().map(decides).collect()).unwrap_or_default()
 }

@@ -1,15 +1,20 @@
 //! `holdpoint worker`: takes tasks from a store and does them.
 
+use std::fmt::Display;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
-use holdpoint::{ReceiptKeys, Worker, open_store};
+use holdpoint::{ReceiptKeys, Worker};
 use tokio_util::sync::CancellationToken;
 
 use crate::assemble::{Ready, Shared};
+use crate::failure::{Failure, Outcome};
 use crate::log::{self, LogForm};
-use crate::setup::{ConfigArgs, Setup};
-use crate::{problem, signals};
+use crate::setup::Setup;
+use crate::signals;
+use crate::stores::{self, StoreArgs};
 
 /// The most tasks that one worker does at once.
 const CONCURRENCY_MAX: i64 = 256;
@@ -28,10 +33,7 @@ const LEASE_MS_MAX: u64 = 60 * 60 * 1000;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
-    config: ConfigArgs,
-    /// Where the tasks are: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. The store of the configuration if absent.
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
+    store: StoreArgs,
     /// Only tools whose name matches one of these globs; all tools without it.
     #[arg(long, value_name = "GLOB", num_args = 1..)]
     tools: Vec<String>,
@@ -46,7 +48,7 @@ pub(crate) struct WorkerArgs {
     name: Option<String>,
     /// Do only calls with a receipt that one of these public keys signed: a file with what `GET /v1/keys` says.
     #[arg(long, value_name = "FILE")]
-    verify: Option<std::path::PathBuf>,
+    verify: Option<PathBuf>,
     /// How the log looks.
     #[arg(long, value_enum, default_value_t)]
     log: LogForm,
@@ -63,58 +65,36 @@ Examples:
 HOLDPOINT_LOG chooses what is logged to standard error, as in HOLDPOINT_LOG=info.";
 
 /// 0 when it was told to end, 2 when it could not begin.
-pub(crate) async fn run(args: WorkerArgs) -> ExitCode {
-    let setup = match Setup::find(&args.config) {
-        Ok(setup) => setup,
-        Err(error) => return problem::config(&error),
-    };
-    let url = setup.store_url(args.store.as_deref());
-    if url == "memory" {
-        return problem::needs_a_lasting_store();
-    }
-    let otlp = match log::with_traces(args.log, &setup.server()) {
-        Ok(otlp) => otlp,
-        Err(code) => return code,
-    };
-    let store = match open_store(&url).await {
-        Ok(store) => store,
-        Err(error) => return problem::cannot_open(&error),
-    };
-    let mut agents = match setup.agents(&Shared { store, receipt_key: None }, None).await {
-        Ok(agents) => agents,
-        Err(error) => return problem::config(&error),
-    };
+pub(crate) async fn run(args: WorkerArgs) -> Outcome {
+    let setup = Setup::find(&args.store.config)?;
+    let url = stores::lasting(setup.store_url(args.store.store.as_deref()))?;
+    let otlp = log::with_traces(args.log, &setup.server())?;
+    let store = stores::open(&url).await?;
+    let mut agents = setup.agents(&Shared { store, receipt_key: None }, None).await?;
     if let Some(otlp) = &otlp {
         agents.iter_mut().for_each(|ready| ready.agent = ready.agent.with_span_parent(otlp.span_parent()));
     }
     let worked = work(&args, &agents).await;
     log::end(otlp).await;
-    match worked {
-        Ok(()) => {
-            eprintln!("ended");
-            ExitCode::SUCCESS
-        }
-        Err(error) => problem::bad_config(&error),
-    }
+    worked.map_err(Failure::before_start)?;
+    eprintln!("ended");
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn work(args: &WorkerArgs, agents: &[Ready]) -> anyhow::Result<()> {
+async fn work(args: &WorkerArgs, agents: &[Ready]) -> Outcome<()> {
     let [first, others @ ..] = agents else { return Ok(()) };
     let mut worker = Worker::new(first.agent.runner()).concurrency(args.concurrency as usize);
-    worker = worker.lease(std::time::Duration::from_millis(args.lease_ms));
-    for other in others {
-        worker = worker.and(other.agent.runner());
-    }
-    for glob in &args.tools {
-        worker = worker.tools(glob);
-    }
+    worker = worker.lease(Duration::from_millis(args.lease_ms));
+    worker = others.iter().fold(worker, |worker, other| worker.and(other.agent.runner()));
+    worker = args.tools.iter().fold(worker, |worker, glob| worker.tools(glob));
     if let Some(name) = &args.name {
         worker = worker.name(name.as_str());
     }
     if let Some(file) = &args.verify {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| anyhow::anyhow!("the keys in `{}` cannot be read: {}", file.display(), error.kind()))?;
-        worker = worker.verify(ReceiptKeys::from_json(&text)?);
+        let cannot =
+            |cause: &dyn Display| Failure::new(format!("the keys in `{}` cannot be read: {cause}", file.display()));
+        let text = std::fs::read_to_string(file).map_err(|error| cannot(&error.kind()))?;
+        worker = worker.verify(ReceiptKeys::from_json(&text).map_err(|error| cannot(&error))?);
     }
     let shutdown = CancellationToken::new();
     let until_told = signals::ends(shutdown.clone())?;

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint_codec::Shown;
-use holdpoint_config::printable;
-use holdpoint_core::Digest;
+use holdpoint_api::{ApprovalStatus, ApprovalView};
+use holdpoint_core::{Digest, QuestionKind};
 
-use super::show::shown;
-use crate::desk::{Desk, DeskArgs, Said, Word, text};
+use super::details;
+use crate::backend::{AnswerGiven, GivenDecision, ItemArgs};
+use crate::failure::{Failure, Outcome};
 use crate::person::PersonArgs;
-use crate::problem;
+use crate::print::Fields;
 
 /// Let a call run, exactly as it is shown.
 ///
@@ -19,15 +19,8 @@ use crate::problem;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(super) struct AllowArgs {
-    /// The approval.
-    #[arg(value_name = "ID")]
-    id: String,
     #[command(flatten)]
-    desk: DeskArgs,
-    #[command(flatten)]
-    person: PersonArgs,
-    #[command(flatten)]
-    seen: SeenArgs,
+    answer: AnswerArgs,
     /// Why: the audit log and the list of approvals keep it.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -43,15 +36,8 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_help = DENY_EXAMPLES)]
 pub(super) struct DenyArgs {
-    /// The approval.
-    #[arg(value_name = "ID")]
-    id: String,
     #[command(flatten)]
-    desk: DeskArgs,
-    #[command(flatten)]
-    person: PersonArgs,
-    #[command(flatten)]
-    seen: SeenArgs,
+    answer: AnswerArgs,
     /// Why: the model and the audit log get it.
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -61,62 +47,56 @@ const DENY_EXAMPLES: &str = "\
 Examples:
   holdpoint approvals deny 0199f0c1-2b3c-7d4e-8f50-1234567890ab.b1.c0 --reason \"not this order\"";
 
-/// Which question is answered.
+/// Which question is answered, and by whom.
 #[derive(Args, Clone, Debug)]
-struct SeenArgs {
+struct AnswerArgs {
+    #[command(flatten)]
+    item: ItemArgs,
+    #[command(flatten)]
+    person: PersonArgs,
     /// The digest of the question that you saw: the answer is refused if another one waits now. Needed for a question that is
     /// asked again, and for one about a call that was started.
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
 }
 
-impl SeenArgs {
-    fn digest(&self, question: &Shown, word: Word) -> Result<Digest, ExitCode> {
-        // Whoever types an id may have read an earlier question about the call.
-        let is_permission = text(question, "kind") == "permission";
-        let is_first = is_permission && question.value("again").as_bool() != Some(true);
-        let may_guess = is_first || (is_permission && word == Word::Deny);
-        if self.digest.is_none() && !may_guess {
-            problem::failure(
-                "this is not the first question about this call, so the answer must say which one it is for",
-                Some("read the question above, then pass its digest with `--digest`"),
-            );
-            return Err(ExitCode::from(problem::BAD_USAGE));
-        }
-        let digest = self.digest.clone().unwrap_or_else(|| text(question, "digest"));
-        Digest::parse(&digest).ok_or_else(|| {
-            problem::failure("that is not a digest", Some("`holdpoint approvals show` has it: 64 hexadecimal digits"));
-            ExitCode::from(problem::BAD_USAGE)
-        })
-    }
-}
-
-pub(super) async fn allow(args: &AllowArgs) -> Result<(), ExitCode> {
-    let desk = args.desk.open().await?;
-    let question = asked(&*desk, &args.id).await?;
-    let said =
-        Said { word: Word::Allow, digest: args.seen.digest(&question, Word::Allow)?, reason: args.reason.clone() };
-    desk.answer(&question, &said, &args.person).await?;
+pub(super) async fn allow(args: AllowArgs) -> Outcome {
+    args.answer.give(GivenDecision::Allow, args.reason).await?;
     eprintln!("allowed");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn deny(args: &DenyArgs) -> Result<(), ExitCode> {
-    let desk = args.desk.open().await?;
-    let question = asked(&*desk, &args.id).await?;
-    let said =
-        Said { word: Word::Deny, digest: args.seen.digest(&question, Word::Deny)?, reason: Some(args.reason.clone()) };
-    desk.answer(&question, &said, &args.person).await?;
+pub(super) async fn deny(args: DenyArgs) -> Outcome {
+    args.answer.give(GivenDecision::Deny, Some(args.reason)).await?;
     eprintln!("denied");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
-/// The question, which is shown before it is answered.
-async fn asked(desk: &dyn Desk, id: &str) -> Result<Shown, ExitCode> {
-    let question = desk.question(id).await?;
-    eprint!("{}", shown(&question));
-    match &*text(&question, "status") {
-        "pending" => Ok(question),
-        other => Err(problem::failure(&format!("nothing to answer: it is {}", printable::line(other)), None)),
+impl AnswerArgs {
+    /// Shows the approval, and answers it.
+    async fn give(&self, decision: GivenDecision, reason: Option<String>) -> Outcome<()> {
+        let backend = self.item.backend.open().await?;
+        let approval = backend.approval(&self.item.id).await?;
+        eprint!("{}", details(&approval));
+        if approval.status != ApprovalStatus::Pending {
+            return Err(Failure::new(format!("nothing to answer: it is {}", Fields::of(&approval).text("status"))));
+        }
+        let digest = self.digest(&approval, decision)?;
+        backend.answer(&approval, AnswerGiven { decision, digest, reason }, &self.person).await
+    }
+
+    fn digest(&self, approval: &ApprovalView, decision: GivenDecision) -> Outcome<Digest> {
+        let Some(given) = &self.digest else {
+            // A person who types an id may have read an earlier question about the call.
+            let is_permission = approval.kind.0 == QuestionKind::Permission;
+            if is_permission && (!approval.again || decision == GivenDecision::Deny) {
+                return Ok(approval.digest.0);
+            }
+            let message = "this is not the first question about this call, so the answer must say which one it is for";
+            return Err(Failure::usage(message).hint("read the question above, then pass its digest with `--digest`"));
+        };
+        Digest::parse(given).ok_or_else(|| {
+            Failure::usage("that is not a digest").hint("`holdpoint approvals show` has it: 64 hexadecimal digits")
+        })
     }
 }

@@ -2,18 +2,17 @@
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
-use holdpoint_config::Millis;
-use holdpoint_core::Timestamp;
+use holdpoint_core::{RunId, Timestamp};
 use holdpoint_store::audit::body_digest;
-use holdpoint_store::{AuditRow, AuditScope, AuditedRun, DUE_LIMIT_MAX, Link, Store, StoreError};
+use holdpoint_store::{AuditRow, AuditScope, AuditedRun, DUE_LIMIT_MAX, Link};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::problem;
-use crate::stores::StoreArgs;
+use crate::failure::Outcome;
+use crate::since::Since;
+use crate::stores::TenantArgs;
 
 /// The version of the lines.
 const VERSION: u32 = 1;
@@ -25,15 +24,12 @@ const VERSION: u32 = 1;
 #[command(after_help = EXAMPLES)]
 pub(super) struct ExportArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Only the audit log of this tenant.
-    #[arg(long)]
-    tenant: Option<String>,
+    runs: TenantArgs,
     /// Only the audit log of this run.
     #[arg(long, value_name = "RUN", conflicts_with = "tenant")]
     run: Option<String>,
     /// Only what happened since: a moment such as `2026-11-16T08:00:00Z`, or how long ago, as in `7d`.
-    #[arg(long, value_name = "WHEN", value_parser = parse_since)]
+    #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
 }
 
@@ -46,86 +42,34 @@ Examples:
 
 Exit codes: 0 all of it was written, 1 the store or the output failed, 2 the store could not be opened.";
 
-/// From when on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Since {
-    Moment(Timestamp),
-    Ago { ms: u64 },
-}
-
-fn parse_since(text: &str) -> Result<Since, String> {
-    if let Ok(moment) = text.parse::<jiff::Timestamp>() {
-        return Ok(Since::Moment(Timestamp(moment.as_microsecond())));
-    }
-    let ago = text.parse::<Millis>();
-    ago.map(|Millis(ms)| Since::Ago { ms })
-        .map_err(|_| "hint: write a moment as in `2026-11-16T08:00:00Z`, or `7d`".to_owned())
-}
-
-impl Since {
-    fn moment(self, now: Timestamp) -> Timestamp {
-        match self {
-            Since::Moment(moment) => moment,
-            Since::Ago { ms } => {
-                let us = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
-                Timestamp(now.0.saturating_sub(us))
-            }
-        }
-    }
-}
-
-pub(super) async fn run(args: ExportArgs) -> ExitCode {
-    let store = match args.store.open().await {
-        Ok(store) => store,
-        Err(code) => return code,
-    };
-    let scope = match (&args.run, &args.tenant) {
-        (Some(run), _) => AuditScope::Run(holdpoint::RunId::new(run.as_str())),
-        (None, Some(tenant)) => AuditScope::Tenant(Some(Arc::from(tenant.as_str()))),
-        (None, None) => AuditScope::All,
-    };
+pub(super) async fn run(args: ExportArgs) -> Outcome {
+    let store = args.runs.open().await?;
+    let scope = args.run.map_or_else(|| super::scope(&args.runs), |run| AuditScope::Run(RunId::new(run)));
     let since = args.since.map_or(Timestamp(i64::MIN), |since| since.moment(store.runs.now()));
-    match export(&store, &scope, since).await {
-        Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads has enough.
-        Err(Stopped::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(Stopped::Output(error)) => {
-            eprintln!("error: the audit log could not be written: {error}");
-            ExitCode::FAILURE
-        }
-        Err(Stopped::Store(error)) => problem::failed(&error),
-    }
-}
-
-/// Why not all of it was written.
-enum Stopped {
-    Store(StoreError),
-    Output(io::Error),
-}
-
-/// A page at a time, however long the log is.
-async fn export(store: &Store, scope: &AuditScope, since: Timestamp) -> Result<(), Stopped> {
     let mut cursor = None;
     loop {
-        let page = store.audit.rows_after(scope, cursor.as_ref(), DUE_LIMIT_MAX).await.map_err(Stopped::Store)?;
-        let mut output = BufWriter::new(io::stdout().lock());
-        for run in &page.items {
-            write_rows(&mut output, run, since).map_err(Stopped::Output)?;
+        let page = store.audit.rows_after(&scope, cursor.as_ref(), DUE_LIMIT_MAX).await?;
+        match write_rows(&page.items, since) {
+            // The reader has stopped reading.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+            written => written?,
         }
-        output.flush().map_err(Stopped::Output)?;
         cursor = page.next;
         if cursor.is_none() {
-            return Ok(());
+            return Ok(ExitCode::SUCCESS);
         }
     }
 }
 
-fn write_rows(output: &mut impl Write, run: &AuditedRun, since: Timestamp) -> io::Result<()> {
-    for (place, row) in run.rows.iter().filter(|(_, row)| row.at >= since) {
-        serde_json::to_writer(&mut *output, &Line::of(run, *place, row))?;
-        output.write_all(b"\n")?;
+fn write_rows(runs: &[AuditedRun], since: Timestamp) -> io::Result<()> {
+    let mut output = BufWriter::new(io::stdout().lock());
+    for run in runs {
+        for (place, row) in run.rows.iter().filter(|(_, row)| row.at >= since) {
+            serde_json::to_writer(&mut output, &Line::of(run, *place, row))?;
+            output.write_all(b"\n")?;
+        }
     }
-    Ok(())
+    output.flush()
 }
 
 /// One line. Whoever has the link of the line before can check `link`, and whoever has `body` as it is written here can

@@ -1,17 +1,16 @@
 //! `holdpoint audit verify`: says whether the audit log is as it was written.
 
-use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
+use holdpoint_store::SealMark;
 use holdpoint_store::audit::{Finding, Verified, VerifyRequest, verify};
-use holdpoint_store::{AuditScope, SealMark};
 use serde_json::{Value, json};
 
-use super::counted;
-use crate::problem;
-use crate::stores::StoreArgs;
+use super::mark_json;
+use crate::failure::Outcome;
+use crate::print::{self, Progress, counted};
+use crate::stores::TenantArgs;
 
 /// Check that the audit log is as it was written, and name what is not.
 ///
@@ -24,10 +23,7 @@ use crate::stores::StoreArgs;
 #[command(after_help = EXAMPLES)]
 pub(super) struct VerifyArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Only the audit log of this tenant.
-    #[arg(long)]
-    tenant: Option<String>,
+    runs: TenantArgs,
     /// A seal that must be there, as `audit verify` printed it. May be given several times.
     #[arg(long, value_name = "TENANT=NUMBER:HASH")]
     expect: Vec<SealMark>,
@@ -47,50 +43,22 @@ A seal of runs without a tenant is written NUMBER:HASH.
 
 Exit codes: 0 everything is as it was written, 1 something is not, or the store failed, 2 it could not be opened.";
 
-pub(super) async fn run(args: VerifyArgs) -> ExitCode {
-    let store = match args.store.open().await {
-        Ok(store) => store,
-        Err(code) => return code,
-    };
-    let scope = match &args.tenant {
-        Some(tenant) => AuditScope::Tenant(Some(Arc::from(tenant.as_str()))),
-        None => AuditScope::All,
-    };
-    let request = VerifyRequest { scope, expected: args.expect.clone() };
-    let watched = io::stderr().is_terminal();
-    let verified = verify(&store, &request, &mut |seen| watch(seen, watched)).await;
-    if watched {
-        let _ = write!(io::stderr(), "\r\x1b[K");
-    }
-    match verified {
-        Ok(verified) => {
-            say(&verified, args.json);
-            note_nothing(&verified, args.tenant.as_deref());
-            if verified.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(error) => problem::failed(&error),
-    }
-}
-
-fn watch(seen: &Verified, watched: bool) {
-    if watched {
+pub(super) async fn run(args: VerifyArgs) -> Outcome {
+    let store = args.runs.open().await?;
+    let request = VerifyRequest { scope: super::scope(&args.runs), expected: args.expect };
+    let line = Progress::new();
+    let mut show = |seen: &Verified| {
         let Verified { runs, rows, seals, .. } = seen;
-        let _ = write!(io::stderr(), "\r{rows} rows of {runs} runs, {seals} seals, {} findings", seen.found());
+        line.show(format_args!("{rows} rows of {runs} runs, {seals} seals, {} findings", seen.found()));
+    };
+    let verified = verify(&store, &request, &mut show).await?;
+    drop(line);
+    print::text(if args.json { print::to_json(&to_json(&verified)) } else { to_text(&verified) });
+    // A tenant whose name was misspelt would be well for ever.
+    if let (Some(tenant), 0) = (args.runs.tenant(), verified.runs + verified.seals + verified.tombstones) {
+        eprintln!("note: there is nothing of tenant `{tenant}`");
     }
-}
-
-/// Whoever reads may stop reading; the exit code still counts.
-fn say(verified: &Verified, as_json: bool) {
-    let text = if as_json { to_json(verified).to_string() + "\n" } else { to_text(verified) };
-    let _ = io::stdout().write_all(text.as_bytes());
-}
-
-/// A tenant whose name was misspelt would be well for ever.
-fn note_nothing(verified: &Verified, tenant: Option<&str>) {
-    let seen = verified.runs + verified.seals + verified.tombstones;
-    if let (Some(tenant), 0) = (tenant, seen) {
-        let _ = writeln!(io::stderr(), "note: there is nothing of tenant `{tenant}`");
-    }
+    Ok(if verified.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn to_text(verified: &Verified) -> String {
@@ -102,7 +70,7 @@ fn to_text(verified: &Verified) -> String {
     if *unnamed > 0 {
         text += &format!("and {unnamed} more\n");
     }
-    let result = match verified.found() {
+    let result = match findings.len() as u64 + unnamed {
         0 => "everything is as it was written".to_owned(),
         found => counted(found, "finding"),
     };
@@ -117,11 +85,6 @@ fn to_text(verified: &Verified) -> String {
 
 fn to_json(verified: &Verified) -> Value {
     let Verified { runs, rows, seals, tombstones, newest, findings, unnamed } = verified;
-    let mark = |mark: &SealMark| {
-        json!({
-            "tenant": mark.tenant.as_deref(), "number": mark.number, "link": mark.link.to_string(), "expect": mark.to_string(),
-        })
-    };
     json!({
         "whole": verified.is_whole(),
         "runs": runs,
@@ -130,7 +93,7 @@ fn to_json(verified: &Verified) -> Value {
         "tombstones": tombstones,
         "findings": findings.iter().map(finding_to_json).collect::<Vec<_>>(),
         "unnamed": unnamed,
-        "newest_seals": newest.iter().map(mark).collect::<Vec<_>>(),
+        "newest_seals": newest.iter().map(mark_json).collect::<Vec<_>>(),
     })
 }
 

@@ -1,15 +1,15 @@
 //! `holdpoint policy check`: whether policies can be used, and whether all of their rules can ever decide.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use holdpoint_core::ToolName;
-use holdpoint_policy::{RuleWarning, Rules, RulesError, RulesFile};
+use holdpoint_policy::{Mode, RuleWarning, RulesError, RulesFile};
 use serde_json::{Value, json};
 
-use crate::problem::BAD_USAGE;
+use crate::failure::{BAD_USAGE, Failure, Outcome};
+use crate::print::{self, counted};
 
 /// Check policy files: what they say, their own examples, and rules that never decide.
 ///
@@ -41,80 +41,74 @@ Examples:
 Exit codes: 0 all is well, 1 a rule never decides, 2 a file cannot be used.";
 
 /// 0 when all is well, 1 when there are warnings, 2 when a file cannot be used.
-pub(super) fn run(args: &CheckArgs) -> ExitCode {
+pub(super) fn run(args: &CheckArgs) -> Outcome {
     let mut worst = 0;
-    for file in &args.files {
-        let checked = check(file, args);
-        worst = worst.max(checked.exit_code());
-        let told = if args.json { format!("{}\n", checked.to_json(file)) } else { checked.to_text(file) };
-        // Whoever reads may stop reading; the exit code still counts.
-        let _ = write!(io::stdout(), "{told}");
+    for path in &args.files {
+        let checked = check(path, args);
+        worst = worst.max(match &checked {
+            Ok(checked) => u8::from(!checked.warnings.is_empty()),
+            Err(_) => BAD_USAGE,
+        });
+        let path = path.display().to_string();
+        print::text(if args.json { print::to_json(&to_json(&path, &checked)) } else { to_text(&path, &checked) });
     }
-    ExitCode::from(worst)
+    Ok(ExitCode::from(worst))
 }
 
-/// What there is to say about a file.
-enum Checked {
-    Usable(Box<RulesFile>, Vec<RuleWarning>),
-    Refused(RulesError),
+/// A file that can be used.
+struct Checked {
+    file: RulesFile,
+    warnings: Vec<RuleWarning>,
 }
 
-fn check(file: &Path, args: &CheckArgs) -> Checked {
-    let usable = || {
-        let file = RulesFile::load(file)?;
-        let rules = file.written();
-        if let Some(names) = &args.tools {
-            let tools = names.iter().map(|name| ToolName::new(name.trim())).collect();
-            rules.check_tools(&tools)?;
-        }
-        if let Some(keys) = &args.context_keys {
-            rules.check_context_keys(keys.iter().map(|key| key.trim()))?;
-        }
-        let warnings = rules.warnings();
-        Ok((file, warnings))
+fn check(path: &Path, args: &CheckArgs) -> Result<Checked, RulesError> {
+    let file = RulesFile::load(path)?;
+    let rules = file.written();
+    if let Some(names) = &args.tools {
+        rules.check_tools(&names.iter().map(|name| ToolName::new(name.trim())).collect())?;
+    }
+    if let Some(keys) = &args.context_keys {
+        rules.check_context_keys(keys.iter().map(|key| key.trim()))?;
+    }
+    Ok(Checked { warnings: rules.warnings(), file })
+}
+
+fn to_text(path: &str, checked: &Result<Checked, RulesError>) -> String {
+    let Checked { file, warnings } = match checked {
+        Ok(checked) => checked,
+        Err(error) => return format!("FAILED {path}\n{}", Failure::from(error)),
     };
-    match usable() {
-        Ok((file, warnings)) => Checked::Usable(Box::new(file), warnings),
-        Err(error) => Checked::Refused(error),
-    }
+    let warning = |warning: &RuleWarning| format!("warning: {warning}\nhint: {}\n", warning.hint());
+    let told: String = warnings.iter().map(warning).collect();
+    let word = if warnings.is_empty() { "ok" } else { "WARNED" };
+    let mode = match file.mode() {
+        Mode::Enforce => "",
+        Mode::LogOnly => ", only tried",
+    };
+    let rules = counted(file.written().len() as u64, "rule");
+    let examples = counted(file.written().examples() as u64, "example");
+    format!("{word} {path}: {rules}, {examples}{mode}\n{told}")
 }
 
-impl Checked {
-    fn exit_code(&self) -> u8 {
-        match self {
-            Checked::Usable(_, warnings) if warnings.is_empty() => 0,
-            Checked::Usable(..) => 1,
-            Checked::Refused(_) => BAD_USAGE,
+fn to_json(path: &str, checked: &Result<Checked, RulesError>) -> Value {
+    match checked {
+        Err(error) => {
+            let cause = std::error::Error::source(error).map(ToString::to_string);
+            let (code, message) = (error.code().as_str(), error.to_string());
+            let error = json!({
+                "code": code, "line": error.line(), "message": message, "cause": cause, "hint": error.hint(),
+            });
+            json!({ "file": path, "ok": false, "error": error })
         }
-    }
-
-    fn to_text(&self, path: &Path) -> String {
-        let path = path.display();
-        match self {
-            Checked::Refused(error) => format!("FAILED {path}\n{}", super::told(error)),
-            Checked::Usable(file, warnings) if warnings.is_empty() => format!("ok {path}: {}\n", counted(file)),
-            Checked::Usable(file, warnings) => {
-                let warning = |warning: &RuleWarning| format!("warning: {warning}\nhint: {}\n", warning.hint());
-                let told: String = warnings.iter().map(warning).collect();
-                format!("WARNED {path}: {}\n{told}", counted(file))
-            }
-        }
-    }
-
-    fn to_json(&self, path: &Path) -> Value {
-        let file = path.display().to_string();
-        match self {
-            Checked::Refused(error) => json!({ "file": file, "ok": false, "error": super::error_json(error) }),
-            Checked::Usable(usable, warnings) => json!({
-                "file": file,
-                "ok": warnings.is_empty(),
-                "mode": usable.mode().as_str(),
-                "version": usable.written().version().as_str(),
-                "rules": usable.written().len(),
-                "examples": usable.written().examples(),
-                "warnings": warnings.iter().map(warning_json).collect::<Vec<_>>(),
-            }),
-        }
+        Ok(Checked { file, warnings }) => json!({
+            "file": path,
+            "ok": warnings.is_empty(),
+            "mode": file.mode().as_str(),
+            "version": file.written().version().as_str(),
+            "rules": file.written().len(),
+            "examples": file.written().examples(),
+            "warnings": warnings.iter().map(warning_json).collect::<Vec<_>>(),
+        }),
     }
 }
 
@@ -127,14 +121,4 @@ fn warning_json(warning: &RuleWarning) -> Value {
         "hint": warning.hint(),
         "covered_by": { "line": warning.by.line, "rule": warning.by.rule, "name": &*warning.by_name },
     })
-}
-
-fn counted(file: &RulesFile) -> String {
-    let rules: &Rules = file.written();
-    let some = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let mode = match file.mode() {
-        holdpoint_policy::Mode::Enforce => "",
-        holdpoint_policy::Mode::LogOnly => ", only tried",
-    };
-    format!("{}, {}{mode}", some(rules.len(), "rule"), some(rules.examples(), "example"))
 }

@@ -2,8 +2,12 @@
 
 use std::io::{self, Write};
 
-use holdpoint::{RunResult, Status, StreamEvent};
+use holdpoint::{RunResult, StreamEvent};
+use holdpoint_codec::view::{CallRef, EventKind};
 use holdpoint_config::printable;
+use holdpoint_core::Status;
+
+use crate::print;
 
 /// Standard output has what the agent says, or all events as JSON; standard error has the rest.
 pub(super) struct Screen {
@@ -21,15 +25,17 @@ impl Screen {
 
     pub(super) fn take(&mut self, event: &StreamEvent) {
         if self.json {
-            let _ = writeln!(io::stdout(), "{}", event.to_json());
-            return;
+            return match event {
+                StreamEvent::Durable(durable) => print::json(&**durable.view()),
+                transient => print::json(&transient.to_json()),
+            };
         }
         match event {
             StreamEvent::TextDelta(text) => self.speak(text),
             StreamEvent::ToolProgress { call, text } => {
                 self.note(&format!("tool:  {} says: {}", printable::line(call.as_str()), printable::line(text)));
             }
-            StreamEvent::Durable(_) => self.durable(event),
+            StreamEvent::Durable(durable) => self.durable(&durable.view().event),
             StreamEvent::ThinkingDelta(_)
             | StreamEvent::ToolCallStarted { .. }
             | StreamEvent::ToolCallDelta { .. }
@@ -37,16 +43,14 @@ impl Screen {
         }
     }
 
-    fn durable(&mut self, event: &StreamEvent) {
-        let json = event.to_json();
-        let tool = printable::line(json["tool"].as_str().unwrap_or("a tool"));
-        match event.name() {
-            "tool_started" => self.note(&format!("tool:  {tool} starts")),
-            "tool_ended" => {
-                let outcome = json["outcome"].as_str().unwrap_or("ended");
-                self.note(&format!("tool:  {tool} {}", printable::line(outcome)));
+    fn durable(&mut self, event: &EventKind) {
+        let tool = |call: &CallRef| printable::line(call.tool.as_deref().unwrap_or("a tool"));
+        match event {
+            EventKind::ToolStarted(started) => self.note(&format!("tool:  {} starts", tool(&started.call))),
+            EventKind::ToolEnded(ended) => {
+                self.note(&format!("tool:  {} {}", tool(&ended.call), ended.outcome.0.as_str()));
             }
-            "message_completed" => self.stop_speaking(),
+            EventKind::MessageCompleted(_) => self.stop_speaking(),
             _ => {}
         }
     }
@@ -64,7 +68,7 @@ impl Screen {
 
     fn stop_speaking(&mut self) {
         if std::mem::take(&mut self.speaking) {
-            let _ = writeln!(io::stdout());
+            print::line("");
         }
     }
 
@@ -78,7 +82,7 @@ impl Screen {
         self.stop_speaking();
         let text = result.text().unwrap_or_default();
         if !self.json && !text.is_empty() && text != self.shown {
-            let _ = writeln!(io::stdout(), "{}", printable::lines(&text));
+            print::line(printable::lines(&text));
         }
         if result.status() == Status::AwaitingToolResults {
             let tools: Vec<_> = result.pending().iter().map(|waiting| waiting.tool.to_string()).collect();

@@ -1,14 +1,16 @@
 //! `holdpoint runs show`.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint_codec::Shown;
+use holdpoint_api::RunView;
+use holdpoint_codec::view::{BlockView, MessageView, Text};
 use holdpoint_config::printable;
-use serde_json::Value;
+use serde::Serialize;
 
-use crate::desk::{DeskArgs, listed, text};
+use crate::backend::ItemArgs;
+use crate::failure::Outcome;
+use crate::print::{self, Details, Fields};
 
 /// Show where a run is, what it waits for, and its conversation.
 ///
@@ -17,11 +19,8 @@ use crate::desk::{DeskArgs, listed, text};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ShowArgs {
-    /// The run.
-    #[arg(value_name = "ID")]
-    id: String,
     #[command(flatten)]
-    desk: DeskArgs,
+    item: ItemArgs,
     /// One JSON object: what `GET /v1/runs/ID` answers, and the messages.
     #[arg(long)]
     json: bool,
@@ -32,70 +31,53 @@ Examples:
   holdpoint runs show 0199f0c1-2b3c-7d4e-8f50-1234567890ab
   holdpoint runs show 0199f0c1-2b3c-7d4e-8f50-1234567890ab --json | jq .pending";
 
-pub(super) async fn run(args: &ShowArgs) -> Result<(), ExitCode> {
-    let desk = args.desk.open().await?;
-    let mut run = desk.run(&args.id).await?;
-    let messages = desk.messages(&args.id).await?;
-    let told = if args.json {
-        run.set("messages", &messages);
-        format!("{run}\n")
+/// What `runs show --json` prints.
+#[derive(Serialize)]
+struct ShownRun {
+    #[serde(flatten)]
+    run: RunView,
+    messages: Vec<MessageView>,
+}
+
+pub(super) async fn run(args: ShowArgs) -> Outcome {
+    let backend = args.item.backend.open().await?;
+    let (run, messages) = (backend.run(&args.item.id).await?, backend.messages(&args.item.id).await?);
+    if args.json {
+        print::json(&ShownRun { run, messages });
     } else {
-        shown(&run, &messages)
-    };
-    let _ = write!(io::stdout(), "{told}");
-    Ok(())
+        print::text(details(&run) + &messages.iter().map(message_text).collect::<String>());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn shown(run: &Shown, messages: &[Shown]) -> String {
-    let mut told = String::new();
-    let mut line = |name: &str, value: &str| {
-        if !value.is_empty() {
-            told.push_str(&format!("{name:8} {}\n", printable::line(value)));
+fn details(run: &RunView) -> String {
+    let mut details = Details::default();
+    let named = [("run", "id"), ("agent", "agent"), ("session", "session"), ("by", "actor"), ("created", "created_at")];
+    details.fields(&Fields::of(run), &named);
+    details.fields(&Fields::of(run), &[("status", "status"), ("stopped", "stop_reason")]);
+    let RunView { turn, model_calls, tool_executions, usage, .. } = run;
+    let calls = format!("{turn} turns, {model_calls} model calls, {tool_executions} tool executions");
+    details.line("cost", &format!("{calls}, {} tokens read, {} written", usage.input, usage.output));
+    for pending in &run.pending {
+        let fields = Fields::of(pending);
+        details.line("waits", &format!("{} {}", fields.text("tool"), pending.arguments.as_str()));
+        if pending.reason.is_some() {
+            details.line("", &format!("why: {}", fields.text("reason")));
         }
-    };
-    for (name, key) in [
-        ("run", "id"),
-        ("agent", "agent"),
-        ("session", "session"),
-        ("by", "actor"),
-        ("created", "created_at"),
-        ("status", "status"),
-        ("stopped", "stop_reason"),
-    ] {
-        line(name, &text(run, key));
+        details.line("", &format!("digest: {}", fields.text("digest")));
     }
-    line(
-        "cost",
-        &format!(
-            "{} turns, {} model calls, {} tool executions, {} tokens read, {} written",
-            run.value("turn"),
-            run.value("model_calls"),
-            run.value("tool_executions"),
-            run.value("usage")["input"],
-            run.value("usage")["output"]
-        ),
-    );
-    for waiting in &listed(run, "pending") {
-        let arguments = waiting.raw("arguments").map_or("null", |raw| raw.get());
-        line("waits", &format!("{} {arguments}", text(waiting, "tool")));
-        if !text(waiting, "reason").is_empty() {
-            line("", &format!("why: {}", text(waiting, "reason")));
-        }
-        line("", &format!("digest: {}", text(waiting, "digest")));
-    }
-    told + &messages.iter().map(spoken).collect::<String>()
+    details.0
 }
 
-fn spoken(message: &Shown) -> String {
-    fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-        value[key].as_str().unwrap_or_default()
-    }
-    let message = message.to_value();
-    let blocks = message["content"].as_array().into_iter().flatten().map(|block| text(block, "text"));
-    let said: Vec<&str> = std::iter::once(text(&message, "text")).chain(blocks).collect();
-    let said = printable::lines(&said.join("\n"));
-    let asked = message["calls"].as_array().into_iter().flatten();
-    let asked = asked.map(|call| format!("asks for {}", printable::line(text(call, "name"))));
-    let lines = said.lines().filter(|line| !line.is_empty()).map(str::to_owned).chain(asked);
-    format!("\n{}\n{}", text(&message, "role"), lines.map(|line| format!("  {line}\n")).collect::<String>())
+fn message_text(message: &MessageView) -> String {
+    let blocks = message.content.iter().flatten().filter_map(|block| match block {
+        BlockView::Text(text) => Some(text),
+        BlockView::Json(_) | BlockView::Image(_) | BlockView::File(_) => None,
+    });
+    let texts: Vec<&str> = message.text.iter().chain(blocks).map(Text::as_str).collect();
+    let text = printable::lines(&texts.join("\n"));
+    let calls = message.calls.iter().map(|call| format!("asks for {}", Fields::of(call).text("name")));
+    let lines = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).chain(calls);
+    let lines: String = lines.map(|line| format!("  {line}\n")).collect();
+    format!("\n{}\n{lines}", message.role.0.as_str())
 }

@@ -4,20 +4,18 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint_codec::Shown;
-use holdpoint_config::printable;
+use holdpoint_codec::view::EventView;
 
-use crate::desk::{DeskArgs, text};
+use crate::backend::ItemArgs;
+use crate::failure::Outcome;
+use crate::print::{self, Fields};
 
 /// Follow the events of a run until it ends; those that were before come first.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TailArgs {
-    /// The run.
-    #[arg(value_name = "ID")]
-    id: String,
     #[command(flatten)]
-    desk: DeskArgs,
+    item: ItemArgs,
     /// Only events after this number.
     #[arg(long, value_name = "N", default_value_t = 0)]
     after: u64,
@@ -34,44 +32,39 @@ Examples:
   holdpoint runs tail 0199f0c1-2b3c-7d4e-8f50-1234567890ab
   holdpoint runs tail 0199f0c1-2b3c-7d4e-8f50-1234567890ab --after 12 --no-wait --json";
 
-pub(super) async fn run(args: &TailArgs) -> Result<(), ExitCode> {
-    let desk = args.desk.open().await?;
+pub(super) async fn run(args: TailArgs) -> Outcome {
+    let id = &args.item.id;
+    let backend = args.item.backend.open().await?;
     let mut seen = args.after;
     loop {
-        let events = desk.events(&args.id, seen).await?;
+        let events = backend.events(id, seen).await?;
         for event in &events {
-            if tell(event, args.json).is_err() {
-                // Nobody reads any more.
-                return Ok(());
+            let line = if args.json { print::to_json(event) } else { summary(event) };
+            if io::stdout().write_all(line.as_bytes()).is_err() {
+                // The reader has stopped reading.
+                return Ok(ExitCode::SUCCESS);
             }
-            seen = event.value("seq").as_u64().unwrap_or(seen);
+            seen = event.seq;
         }
         if !events.is_empty() {
             continue;
         }
-        let run = desk.run(&args.id).await?;
-        // What came between the two looks is still to be told.
-        let told = run.value("revision").as_u64().is_none_or(|revision| revision <= seen);
-        if told && (args.no_wait || matches!(&*text(&run, "status"), "finished" | "failed" | "cancelled")) {
-            return Ok(());
+        let run = backend.run(id).await?;
+        // Events that came between the two reads are still to be printed.
+        if run.revision <= seen && (args.no_wait || super::is_over(run.status)) {
+            return Ok(ExitCode::SUCCESS);
         }
-        desk.changed(&args.id, seen).await?;
+        backend.changed(id, seen).await?;
     }
 }
 
-fn tell(event: &Shown, json: bool) -> io::Result<()> {
-    if json {
-        return writeln!(io::stdout(), "{event}");
-    }
-    let seq = event.value("seq").as_u64().unwrap_or_default();
-    let name = text(event, "event");
-    let about = ["tool", "call_id", "outcome", "reason", "stop_reason", "actor"]
-        .iter()
-        .filter_map(|key| {
-            let value = event.value(key);
-            let shown = value.as_str().or_else(|| value["id"].as_str())?;
-            Some(format!(" {key}={}", printable::line(shown)))
-        })
-        .collect::<String>();
-    writeln!(io::stdout(), "{seq:>5}  {name}{about}")
+fn summary(event: &EventView) -> String {
+    let fields = Fields::of(event);
+    let about = |key: &&str| match fields.text(key) {
+        text if text.is_empty() => None,
+        text => Some(format!(" {key}={text}")),
+    };
+    let about: String =
+        ["tool", "call_id", "outcome", "reason", "stop_reason", "actor"].iter().filter_map(about).collect();
+    format!("{:>5}  {}{about}\n", event.seq, event.event.name())
 }
