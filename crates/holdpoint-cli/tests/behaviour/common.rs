@@ -28,6 +28,15 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// The run, once it is there.
+pub(crate) fn in_state(client: &http::Client, id: &str, wanted: &str) -> serde_json::Value {
+    until(wanted, || {
+        let (status, run) = client.get(&format!("/v1/runs/{id}"));
+        assert_eq!(status, 200, "{run}");
+        (run["status"] == wanted).then_some(run)
+    })
+}
+
 /// The binary, in the project's folder.
 pub(crate) fn holdpoint(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the whole program is a test, its helpers included")]
 
 mod audit;
+mod backends;
 mod cli;
 mod common;
 mod config;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use common::http::Client;
 use common::server::start;
-use common::until;
+use common::in_state;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -19,14 +19,6 @@ fn begun(client: &Client, agent: &str) -> Value {
         client.post("/v1/runs?wait_ms=20000", &json!({ "agent": agent, "input": "My kettle is broken." }));
     assert_eq!(status, 201, "{run}");
     run
-}
-
-fn in_state(client: &Client, id: &str, wanted: &str) -> Value {
-    until(wanted, || {
-        let (status, run) = client.get(&format!("/v1/runs/{id}"));
-        assert_eq!(status, 200, "{run}");
-        (run["status"] == wanted).then_some(run)
-    })
 }
 
 #[test]
