@@ -30,14 +30,15 @@ timeout_ms = 60000
 command = ["sh", "server.sh"]
 "#;
 
-/// An MCP server with a tool that nobody calls.
+/// An MCP server that lists the tools of a file, and notes its number and its calls in others.
 const SERVER: &str = r#"
 echo $$ >> server.pid
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
     case "$line" in
-    *'"initialize"'*) result='"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"quiet","version":"1"}}' ;;
-    *'"tools/list"'*) result='"result":{"tools":[{"name":"look","inputSchema":{"type":"object"}}]}' ;;
+    *'"initialize"'*) result='"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}' ;;
+    *'"tools/list"'*) result='"result":{"tools":['$(cat tools.json)']}' ;;
+    *'"tools/call"'*) echo called >> calls; result='"result":{"content":[{"type":"text","text":"sent"}]}' ;;
     *) result='"error":{"code":-32601,"message":"no such method"}' ;;
     esac
     [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$result"
@@ -52,6 +53,7 @@ fn machine() -> TempDir {
     write("model.yaml", "- calls: [{id: a, tool: pay, arguments: {}}]\n- text: done\n");
     write("pay.sh", "echo $$ >> pay.pid\nexec sleep 600\n");
     write("server.sh", SERVER);
+    write("tools.json", &tool("look", "Looks"));
     folder
 }
 
@@ -115,20 +117,6 @@ fn the_question_says_that_a_program_of_another_machine_may_still_be_running() {
     second.kill();
 }
 
-/// A server with one tool that says what its file says.
-const TALKING: &str = r#"
-while read -r line; do
-    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-    case "$line" in
-    *'"initialize"'*) result='"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"talking","version":"1"}}' ;;
-    *'"tools/list"'*) result='"result":{"tools":['$(cat tools.json)']}' ;;
-    *'"tools/call"'*) echo called >> calls; result='"result":{"content":[{"type":"text","text":"sent"}]}' ;;
-    *) result='"error":{"code":-32601,"message":"no such method"}' ;;
-    esac
-    [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$result"
-done
-"#;
-
 const TALKING_CONFIG: &str = r#"
 [server]
 listen = "127.0.0.1:0"
@@ -160,7 +148,7 @@ fn an_mcp_tool_that_changed_between_two_processes_is_withheld_until_it_is_accept
     write("holdpoint.toml", TALKING_CONFIG);
     write("policy.toml", "[[rule]]\ntool = \"mail__*\"\ndecide = \"confirm\"\n");
     write("model.yaml", "- calls: [{id: a, tool: mail__send, arguments: {}}]\n- text: done\n");
-    write("server.sh", TALKING);
+    write("server.sh", SERVER);
     write("tools.json", &tool("send", "Sends a mail"));
     let first = start(folder.path(), &["serve"], &[]);
     let (status, run) = first.client().post("/v1/runs?wait_ms=20000", &json!({"agent": "desk", "input": "send it"}));
