@@ -96,7 +96,10 @@ fn runs_and_approvals_have_the_same_fields_from_a_store_and_from_a_server() {
     };
     let (open, finished, failed) = (begin("desk"), begin("desk"), begin("broken"));
     let answered = format!("{finished}.b1.c0");
-    stdout(folder.path(), &["approvals", "allow", &answered, "--role", "finance", "--as", "ana", "--reason", "checked"]);
+    stdout(
+        folder.path(),
+        &["approvals", "allow", &answered, "--role", "finance", "--as", "ana", "--reason", "checked"],
+    );
     in_state(&client, &finished, "finished");
     in_state(&client, &failed, "failed");
     until("the open approval", || (client.get("/v1/approvals").1["approvals"][0]["run_id"] == *open).then_some(()));

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use common::http::Client;
-use common::server::start;
 use common::in_state;
+use common::server::start;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
