@@ -10,7 +10,7 @@ use holdpoint_api::ApprovalView;
 use holdpoint_core::QuestionKind;
 use holdpoint_store::QuestionStatus;
 
-use crate::backend::{BackendArgs, Filter, ItemArgs};
+use crate::backend::{BackendArgs, Filter, ShowArgs};
 use crate::failure::Outcome;
 use crate::print::{self, Details, Fields};
 
@@ -39,6 +39,10 @@ Examples:
 #[derive(Clone, Debug, Subcommand)]
 enum ApprovalsCommand {
     List(ListArgs),
+    /// Show an approval: the tool that would run, with which arguments, why a person is asked, and who may answer.
+    ///
+    /// Characters that could deceive a reader are shown as their numbers.
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     Allow(answer::AllowArgs),
     Deny(answer::DenyArgs),
@@ -87,19 +91,6 @@ async fn list(args: ListArgs) -> Outcome {
     let none = format!("nothing is {}", args.status);
     let filter = Filter { status: Some(args.status), run: args.run, ..args.filter };
     filter.list(async |part| backend.approvals(&filter, part).await, &COLUMNS, &none, args.json).await
-}
-
-/// Show an approval: the tool that would run, with which arguments, why a person is asked, and who may answer.
-///
-/// Characters that could deceive a reader are shown as their numbers.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = SHOW_EXAMPLES)]
-struct ShowArgs {
-    #[command(flatten)]
-    item: ItemArgs,
-    /// One JSON object.
-    #[arg(long)]
-    json: bool,
 }
 
 const SHOW_EXAMPLES: &str = "\

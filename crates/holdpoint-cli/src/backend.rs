@@ -42,6 +42,16 @@ pub(crate) struct ItemArgs {
     pub(crate) backend: BackendArgs,
 }
 
+/// One run or one approval to show.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) item: ItemArgs,
+    /// One JSON object: what the API answers; of a run with its messages.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Which runs or approvals to list.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Filter {

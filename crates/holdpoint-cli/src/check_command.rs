@@ -1,7 +1,6 @@
 //! `holdpoint check`: everything about a configuration that can be checked without a network.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +13,8 @@ use serde_json::json;
 
 use crate::assemble::{Kit, local_tools};
 use crate::config::{AgentTable, Config, FILE, NotOpened};
-use crate::problem::{self, BAD_USAGE};
+use crate::failure::{BAD_USAGE, Failure};
+use crate::print::{self, counted};
 
 /// Check a configuration without starting anything.
 ///
@@ -131,7 +131,7 @@ fn scenarios(args: &CheckArgs, findings: &mut Findings) {
     let options = RunOptions { store, jobs: std::num::NonZeroUsize::MIN };
     let mut told = |report: &holdpoint_testkit::Report| {
         if !args.json {
-            let _ = writeln!(io::stdout(), "{report}");
+            print::line(report);
         }
     };
     findings.scenarios = Some(Summary::of(&run_each(&paths, &options, &mut told)));
@@ -166,27 +166,18 @@ impl Findings {
 
     fn tell(&self, args: &CheckArgs) {
         if args.json {
-            let _ = writeln!(io::stdout(), "{}", self.to_json(&args.config));
-            return;
+            return print::json(&self.to_json(&args.config));
         }
         for warning in &self.warnings {
             eprintln!("warning: {warning}");
         }
-        match &self.error {
-            Some(error) => eprint!("{}", problem::told_config(error)),
-            None => {
-                let some =
-                    |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
-                let _ = writeln!(
-                    io::stdout(),
-                    "ok {}: {}, {}, {}",
-                    args.config.display(),
-                    some(self.agents, "agent", "agents"),
-                    some(self.tools, "tool", "tools"),
-                    some(self.policies, "policy", "policies"),
-                );
-            }
+        if let Some(error) = &self.error {
+            eprint!("{}", Failure::from(error));
+            return;
         }
+        let policies = if self.policies == 1 { "policy" } else { "policies" };
+        let (agents, tools) = (counted(self.agents as u64, "agent"), counted(self.tools as u64, "tool"));
+        print::line(format!("ok {}: {agents}, {tools}, {} {policies}", args.config.display(), self.policies));
     }
 
     fn to_json(&self, file: &Path) -> serde_json::Value {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::problem;
+use crate::failure::{Failure, Outcome};
+use crate::print;
 
 /// Write a first configuration into a folder.
 ///
@@ -38,23 +39,22 @@ pub(crate) const FILES: [(&str, &str); 6] = [
 ];
 
 /// 0 when all is written, 1 when something is in the way.
-pub(crate) fn run(args: &InitArgs) -> ExitCode {
+pub(crate) fn run(args: &InitArgs) -> Outcome {
     let there: Vec<&str> = FILES.iter().map(|(name, _)| *name).filter(|name| args.folder.join(name).exists()).collect();
     if !there.is_empty() {
         let message = format!("there is already {} in `{}`", there.join(", "), args.folder.display());
-        return problem::failure(&message, Some("nothing was written; name another folder"));
+        return Err(Failure::new(message).hint("nothing was written; name another folder"));
     }
     for (name, text) in FILES {
-        if let Err(error) = write(&args.folder.join(name), text) {
-            let message = format!("`{}` cannot be written: {}", args.folder.join(name).display(), error.kind());
-            return problem::failure(&message, None);
-        }
-        let _ = writeln!(io::stdout(), "{}", args.folder.join(name).display());
+        let path = args.folder.join(name);
+        let cannot = |error: io::Error| format!("`{}` cannot be written: {}", path.display(), error.kind());
+        write(&path, text).map_err(|error| Failure::new(cannot(error)))?;
+        print::line(path.display());
     }
     let within =
         if args.folder == Path::new(".") { String::new() } else { format!("cd {} && ", args.folder.display()) };
     eprintln!("Next: {within}holdpoint check, then {within}holdpoint serve");
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {

@@ -18,7 +18,6 @@ mod openapi_command;
 mod person;
 mod policy_command;
 mod print;
-mod problem;
 mod prune_command;
 mod run_command;
 mod runs_command;
@@ -103,12 +102,12 @@ fn main() -> ExitCode {
 impl Command {
     fn run(self) -> Outcome {
         match self {
-            Command::Serve(args) => waiting_for(async { Ok(serve_command::run(args).await) }),
+            Command::Serve(args) => waiting_for(serve_command::run(args)),
             Command::Worker(args) => waiting_for(worker_command::run(args)),
             Command::Run(args) => waiting_for(run_command::run(args)),
             Command::Approvals(args) => waiting_for(approvals_command::run(args)),
             Command::Runs(args) => waiting_for(runs_command::run(args)),
-            Command::Init(args) => Ok(init_command::run(&args)),
+            Command::Init(args) => init_command::run(&args),
             Command::Check(args) => Ok(check_command::run(&args)),
             Command::Tools(args) => waiting_for(tools_command::run(args)),
             Command::Test(args) => test_command::run(args),

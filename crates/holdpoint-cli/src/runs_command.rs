@@ -13,7 +13,7 @@ use holdpoint_codec::view::{EventView, MessageView};
 use holdpoint_core::Status;
 use serde::Serialize;
 
-use crate::backend::{BackendArgs, Filter, ItemArgs};
+use crate::backend::{BackendArgs, Filter, ItemArgs, ShowArgs};
 use crate::failure::{Failure, Outcome};
 use crate::person::PersonArgs;
 use crate::print;
@@ -40,10 +40,26 @@ Examples:
 #[derive(Clone, Debug, Subcommand)]
 enum RunsCommand {
     List(ListArgs),
-    Show(show::ShowArgs),
+    /// Show where a run is, what it waits for, and its conversation.
+    ///
+    /// What models and tools wrote is shown as it is, except that characters which could deceive a reader are shown as their
+    /// numbers. It may hold whatever the conversation holds: mind who looks on.
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
     Tail(tail::TailArgs),
-    Cancel(CancelArgs),
-    Export(ExportArgs),
+    /// Cancel a run in any state. Tools that run are told; late results are refused.
+    #[command(after_help = CANCEL_EXAMPLES)]
+    Cancel {
+        #[command(flatten)]
+        item: ItemArgs,
+        #[command(flatten)]
+        person: PersonArgs,
+    },
+    /// Write everything about a run to standard output as one JSON object: the run, its messages and its events.
+    ///
+    /// It holds raw arguments and results: sensitive.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ItemArgs),
 }
 
 pub(crate) async fn run(args: RunsArgs) -> Outcome {
@@ -51,8 +67,8 @@ pub(crate) async fn run(args: RunsArgs) -> Outcome {
         RunsCommand::List(args) => list(args).await,
         RunsCommand::Show(args) => show::run(args).await,
         RunsCommand::Tail(args) => tail::run(args).await,
-        RunsCommand::Cancel(args) => cancel(args).await,
-        RunsCommand::Export(args) => export(args).await,
+        RunsCommand::Cancel { item, person } => cancel(&item, &person).await,
+        RunsCommand::Export(item) => export(&item).await,
     }
 }
 
@@ -87,44 +103,29 @@ async fn list(args: ListArgs) -> Outcome {
     filter.list(async |part| backend.runs(&filter, part).await, &COLUMNS, "no runs", args.json).await
 }
 
-/// Cancel a run in any state. Tools that run are told; late results are refused.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = CANCEL_EXAMPLES)]
-struct CancelArgs {
-    #[command(flatten)]
-    item: ItemArgs,
-    #[command(flatten)]
-    person: PersonArgs,
-}
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  holdpoint runs show 0199f0c1-2b3c-7d4e-8f50-1234567890ab
+  holdpoint runs show 0199f0c1-2b3c-7d4e-8f50-1234567890ab --json | jq .pending";
 
 const CANCEL_EXAMPLES: &str = "\
 Examples:
   holdpoint runs cancel 0199f0c1-2b3c-7d4e-8f50-1234567890ab
   holdpoint runs cancel 0199f0c1-2b3c-7d4e-8f50-1234567890ab --as ana";
 
-async fn cancel(args: CancelArgs) -> Outcome {
-    let backend = args.item.backend.open().await?;
-    let before = backend.run(&args.item.id).await?.status;
+async fn cancel(item: &ItemArgs, person: &PersonArgs) -> Outcome {
+    let backend = item.backend.open().await?;
+    let before = backend.run(&item.id).await?.status;
     if is_over(before) {
         return Err(Failure::new(format!("the run is over: it is {}", Status::from(before).as_str())));
     }
-    let run = backend.cancel(&args.item.id, &args.person).await?;
+    let run = backend.cancel(&item.id, person).await?;
     eprintln!("the run is {}", Status::from(run.status).as_str());
     Ok(ExitCode::SUCCESS)
 }
 
 fn is_over(status: RunStatus) -> bool {
     matches!(status, RunStatus::Finished | RunStatus::Failed | RunStatus::Cancelled)
-}
-
-/// Write everything about a run to standard output as one JSON object: the run, its messages and its events.
-///
-/// It holds raw arguments and results: sensitive.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXPORT_EXAMPLES)]
-struct ExportArgs {
-    #[command(flatten)]
-    item: ItemArgs,
 }
 
 const EXPORT_EXAMPLES: &str = "\
@@ -141,9 +142,9 @@ struct ExportedRun {
     events: Vec<EventView>,
 }
 
-async fn export(args: ExportArgs) -> Outcome {
-    let id = &args.item.id;
-    let backend = args.item.backend.open().await?;
+async fn export(item: &ItemArgs) -> Outcome {
+    let ItemArgs { id, backend } = item;
+    let backend = backend.open().await?;
     let mut events: Vec<EventView> = Vec::new();
     loop {
         let more = backend.events(id, events.last().map_or(0, |event| event.seq)).await?;

@@ -1,5 +1,6 @@
 //! `holdpoint serve`: the server, the console, and a worker inside.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,11 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::assemble::{Ready, Shared};
 use crate::config::{Config, ServerTable};
+use crate::failure::{Failure, Outcome};
 use crate::key_file::{self, ServerKey};
 use crate::log::{self, LogForm};
-use crate::problem::BAD_USAGE;
-use crate::setup::{ConfigArgs, Setup};
-use crate::{problem, signals};
+use crate::setup::Setup;
+use crate::signals;
+use crate::stores::StoreArgs;
 
 /// Start the server: HTTP for programs, the console for people, and a worker inside.
 ///
@@ -30,13 +32,10 @@ use crate::{problem, signals};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    config: ConfigArgs,
+    store: StoreArgs,
     /// Where it listens, in place of `listen` of the configuration; port 0 takes any that is free.
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
-    /// Where runs are, in place of `store` of the configuration: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
     /// Sign with the key of the key file from now on, although the database knows another one. End all servers first.
     #[arg(long)]
     new_key: bool,
@@ -55,28 +54,21 @@ HOLDPOINT_LOG chooses what is logged to standard error, as in HOLDPOINT_LOG=info
 Exit codes: 0 it was told to end, 1 it failed, 2 it could not begin.";
 
 /// 0 when it was told to end, 1 when it failed, 2 when it could not begin.
-pub(crate) async fn run(args: ServeArgs) -> ExitCode {
-    match serve(&args).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(code) => code,
-    }
-}
-
-async fn serve(args: &ServeArgs) -> Result<(), ExitCode> {
-    let setup = Setup::find(&args.config).map_err(|error| problem::config(&error))?;
+pub(crate) async fn run(args: ServeArgs) -> Outcome {
+    let setup = Setup::find(&args.store.config)?;
     let table = setup.server();
     let listen = args.listen.unwrap_or(table.listen);
     guard(&setup, listen)?;
-    let otlp = log::with_traces(args.log, &table).map_err(|failure| failure.tell())?;
+    let otlp = log::with_traces(args.log, &table)?;
     let key = key_file::load_or_make(&table.signing_key_file).map_err(cannot_begin)?;
-    let url = setup.store_url(args.store.as_deref());
-    let store = open_store(&url).await.map_err(problem::cannot_open)?;
+    let url = setup.store_url(args.store.store.as_deref());
+    let store = open_store(&url).await.map_err(|error| Failure::from(error).before_start())?;
     let claimed =
         if args.new_key { replace_key(&store, &key.receipt).await } else { claim_key(&store, &key.receipt).await };
-    claimed.map_err(problem::cannot_open)?;
+    claimed.map_err(|error| Failure::from(error).before_start())?;
     let metrics = Metrics::new();
     let shared = Shared { store: metrics.measure(store), receipt_key: Some(key.receipt.clone()) };
-    let agents = setup.agents(&shared, None).await.map_err(|error| problem::config(&error))?;
+    let agents = setup.agents(&shared, None).await?;
     let builder = Server::builder(shared.store.clone()).metrics(metrics);
     let server = server(builder, &setup, &key, &agents)?;
     let listener = TcpListener::bind(listen)
@@ -92,13 +84,13 @@ async fn serve(args: &ServeArgs) -> Result<(), ExitCode> {
     let served = server.serve(listener, shutdown).await;
     until_told.abort();
     log::end(otlp).await;
-    served.map_err(|error| problem::failure(&error.to_string(), None))?;
+    served.map_err(|error| Failure::new(error.to_string()))?;
     eprintln!("ended");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Without tokens whoever reaches the server may do everything: nobody else may reach it.
-fn guard(setup: &Setup, listen: SocketAddr) -> Result<(), ExitCode> {
+fn guard(setup: &Setup, listen: SocketAddr) -> Outcome<()> {
     let tokens = match setup {
         Setup::Sample => 0,
         Setup::File(config) => config.tokens.len(),
@@ -106,18 +98,15 @@ fn guard(setup: &Setup, listen: SocketAddr) -> Result<(), ExitCode> {
     if tokens > 0 || listen.ip().is_loopback() {
         return Ok(());
     }
-    eprintln!("error: `{listen}` can be reached from other machines, and no token is configured");
-    eprintln!("hint: add `[[tokens]]` to the configuration, or listen on 127.0.0.1");
-    Err(ExitCode::from(BAD_USAGE))
+    let failure = Failure::usage(format!("`{listen}` can be reached from other machines, and no token is configured"));
+    Err(failure.hint("add `[[tokens]]` to the configuration, or listen on 127.0.0.1"))
 }
 
-/// Says why it could not begin.
-fn cannot_begin(error: impl std::fmt::Display) -> ExitCode {
-    eprintln!("error: {error}");
-    ExitCode::from(BAD_USAGE)
+fn cannot_begin(error: impl Display) -> Failure {
+    Failure::usage(error.to_string())
 }
 
-fn server(builder: ServerBuilder, setup: &Setup, key: &ServerKey, agents: &[Ready]) -> Result<Server, ExitCode> {
+fn server(builder: ServerBuilder, setup: &Setup, key: &ServerKey, agents: &[Ready]) -> Outcome<Server> {
     let table = setup.server();
     let mut builder =
         builder.signing_key(&key.seed).receipt_keys(ReceiptKeys::from(key.receipt.public())).limits(limits(&table));
@@ -132,7 +121,7 @@ fn server(builder: ServerBuilder, setup: &Setup, key: &ServerKey, agents: &[Read
         builder = builder.agent(served);
     }
     if let Setup::File(config) = setup {
-        for token in tokens(config).map_err(|error| problem::config(&error))? {
+        for token in tokens(config)? {
             builder = builder.token(token);
         }
     }

@@ -13,7 +13,7 @@ use crate::setup::{ConfigArgs, Setup};
 const MEMORY: &str = "memory";
 
 /// Which store: the one that is named, or the one of the configuration.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct StoreArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,

@@ -155,7 +155,7 @@ const MISTAKES_OF_AGENTS: &[(&str, &str)] = &[
 fn told(name: &str, error: Result<impl Sized, ConfigError>) -> String {
     let error = error.err().unwrap_or_else(|| panic!("`{name}` was accepted"));
     assert!(error.place().is_some(), "`{name}` has no place: {error}");
-    format!("{name}\n  {}", crate::problem::told_config(&error).trim_end().replace('\n', "\n  "))
+    format!("{name}\n  {}", crate::failure::Failure::from(&error).to_string().trim_end().replace('\n', "\n  "))
 }
 
 #[test]

@@ -2,34 +2,14 @@
 
 use std::process::ExitCode;
 
-use clap::Args;
 use holdpoint_api::RunView;
 use holdpoint_codec::view::{BlockView, MessageView, Text};
 use holdpoint_config::printable;
 use serde::Serialize;
 
-use crate::backend::ItemArgs;
+use crate::backend::ShowArgs;
 use crate::failure::Outcome;
 use crate::print::{self, Details, Fields};
-
-/// Show where a run is, what it waits for, and its conversation.
-///
-/// What models and tools wrote is shown as it is, except that characters which could deceive a reader are shown as their
-/// numbers. It may hold whatever the conversation holds: mind who looks on.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct ShowArgs {
-    #[command(flatten)]
-    item: ItemArgs,
-    /// One JSON object: what `GET /v1/runs/ID` answers, and the messages.
-    #[arg(long)]
-    json: bool,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  holdpoint runs show 0199f0c1-2b3c-7d4e-8f50-1234567890ab
-  holdpoint runs show 0199f0c1-2b3c-7d4e-8f50-1234567890ab --json | jq .pending";
 
 /// What `runs show --json` prints.
 #[derive(Serialize)]
