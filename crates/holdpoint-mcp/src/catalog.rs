@@ -25,6 +25,8 @@ const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 pub(crate) struct Catalog {
     server: ServerName,
     config: Arc<ServerConfig>,
+    /// What of the first list is accepted.
+    chosen: GlobSet,
     /// By the server's own name. Nothing before the first list, unless the configuration says it.
     accepted: Option<BTreeMap<String, ToolDigest>>,
     listed: BTreeMap<String, Listed>,
@@ -88,12 +90,13 @@ pub enum ToolStatus {
 impl Catalog {
     pub(crate) fn new(server: ServerName, config: Arc<ServerConfig>) -> Self {
         let accepted = config.accepted.clone();
-        Self { server, config, accepted, listed: BTreeMap::new(), slots: BTreeMap::new() }
+        let chosen = config.offered().unwrap_or_else(|_| GlobSet::empty());
+        Self { server, config, chosen, accepted, listed: BTreeMap::new(), slots: BTreeMap::new() }
     }
 
     /// Takes a list of the server. Of the first, everything that the globs choose is accepted; of later ones nothing.
     /// Returns how many tools are not offered as they are.
-    pub(crate) fn take(&mut self, tools: Vec<Tool>, chosen: &GlobSet) -> usize {
+    pub(crate) fn take(&mut self, tools: Vec<Tool>) -> usize {
         let mut listed: BTreeMap<String, Listed> = BTreeMap::new();
         for tool in tools {
             let digest = ToolDigest::of(&tool);
@@ -107,7 +110,7 @@ impl Catalog {
         }
         self.listed = listed;
         if self.accepted.is_none() {
-            let chosen = self.listed.iter().filter(|(name, _)| chosen.is_match(name));
+            let chosen = self.listed.iter().filter(|(name, _)| self.chosen.is_match(name));
             self.accepted = Some(chosen.map(|(name, listed)| (name.clone(), listed.digest)).collect());
         }
         self.review();

@@ -17,7 +17,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use crate::process::Ending;
+use crate::process::{Ending, MessageLimit};
 use crate::{ConnectProblem, ServerConfig};
 
 const SESSION: &str = "mcp-session-id";
@@ -227,7 +227,8 @@ impl BoundedClient {
     }
 
     fn stream(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-        let mut limit = EventLimit { bytes: 0, max_bytes: self.max_message_bytes, newlines: 0 };
+        // Events end with an empty line.
+        let mut limit = MessageLimit::new(self.max_message_bytes, 2);
         let bytes = response.bytes_stream().map_err(std::io::Error::other);
         let ending = self.ending.clone();
         let bytes = bytes.map(move |chunk| match chunk {
@@ -243,31 +244,4 @@ impl BoundedClient {
 
 fn too_large() -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, "a message is above the limit")
-}
-
-/// Counts the bytes of one event of a stream: events end with an empty line.
-struct EventLimit {
-    bytes: usize,
-    max_bytes: usize,
-    newlines: u8,
-}
-
-impl EventLimit {
-    fn fits(&mut self, chunk: &[u8]) -> bool {
-        for byte in chunk {
-            self.bytes += 1;
-            self.newlines = match byte {
-                b'\n' => self.newlines + 1,
-                b'\r' => self.newlines,
-                _ => 0,
-            };
-            if self.newlines >= 2 {
-                (self.bytes, self.newlines) = (0, 0);
-            }
-            if self.bytes > self.max_bytes {
-                return false;
-            }
-        }
-        true
-    }
 }

@@ -1,5 +1,6 @@
 //! One connection to a server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{PaginatedRequestParams, ProtocolVersion, SubscriptionFilter, Tool};
@@ -19,20 +20,16 @@ const PAGES_MAX: usize = 1_000;
 /// A connection that is open.
 pub(crate) struct Link {
     pub(crate) service: RunningService<RoleClient, Handler>,
-    pub(crate) ending: Ending,
+    pub(crate) session: Arc<Session>,
 }
 
 /// What calls need of a connection.
 pub(crate) struct Session {
     peer: Peer<RoleClient>,
-    ending: Ending,
+    pub(crate) ending: Ending,
 }
 
 impl Session {
-    pub(crate) fn of(link: &Link) -> Self {
-        Self { peer: link.service.peer().clone(), ending: link.ending.clone() }
-    }
-
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
         &self.peer
     }
@@ -98,7 +95,8 @@ impl Link {
             Ok(Ok(service)) => {
                 // A list is read when it is wanted, and then it is wanted as it is.
                 service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-                Ok(Self { service, ending })
+                let session = Arc::new(Session { peer: service.peer().clone(), ending });
+                Ok(Self { service, session })
             }
             Ok(Err(error)) => Err(init_problem(&error, &ending)),
             Err(_) => Err(ConnectProblem::TimedOut),

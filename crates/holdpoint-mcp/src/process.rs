@@ -59,6 +59,40 @@ impl Ending {
     }
 }
 
+/// Counts the bytes of one message of a stream.
+pub(crate) struct MessageLimit {
+    bytes: usize,
+    max_bytes: usize,
+    newlines: usize,
+    /// How many newlines in a row end a message; carriage returns between them do not count.
+    newlines_at_end: usize,
+}
+
+impl MessageLimit {
+    pub(crate) fn new(max_bytes: usize, newlines_at_end: usize) -> Self {
+        Self { bytes: 0, max_bytes, newlines: 0, newlines_at_end }
+    }
+
+    /// Whether the message that is read is still short enough after these bytes.
+    pub(crate) fn fits(&mut self, chunk: &[u8]) -> bool {
+        for byte in chunk {
+            self.bytes += 1;
+            self.newlines = match byte {
+                b'\n' => self.newlines + 1,
+                b'\r' => self.newlines,
+                _ => 0,
+            };
+            if self.bytes > self.max_bytes {
+                return false;
+            }
+            if self.newlines >= self.newlines_at_end {
+                (self.bytes, self.newlines) = (0, 0);
+            }
+        }
+        true
+    }
+}
+
 /// Starts the program of a server.
 pub(crate) async fn start(
     host: &Host,
@@ -76,7 +110,8 @@ pub(crate) async fn start(
         let (lines, bytes) = count(stderr).await;
         log.say(|| tracing::info!(target: "holdpoint", server = %name, lines, bytes, "an MCP server ended its error output"));
     });
-    let limited = Limited::new(stdout, config.max_message_bytes, Arc::clone(&ending.too_large));
+    let limit = MessageLimit::new(config.max_message_bytes, 1);
+    let limited = Limited { read: stdout, limit, exceeded: Arc::clone(&ending.too_large) };
     // Our own limit ends the connection before the library's would drop a message that somebody waits for.
     let wire = AsyncRwTransport::new(limited, stdin).with_max_line_length(config.max_message_bytes.saturating_add(1));
     Ok(ProcessTransport { wire, group: Group::new(host, running), ended: ending.ended.clone() })
@@ -166,29 +201,8 @@ impl Drop for Group {
 /// Ends the stream when one line is too long.
 struct Limited<R> {
     read: R,
-    line_bytes: usize,
-    max_line_bytes: usize,
+    limit: MessageLimit,
     exceeded: Arc<AtomicBool>,
-}
-
-impl<R> Limited<R> {
-    fn new(read: R, max_line_bytes: usize, exceeded: Arc<AtomicBool>) -> Self {
-        Self { read, line_bytes: 0, max_line_bytes, exceeded }
-    }
-
-    /// Whether the line that is read is still short enough after these bytes.
-    fn fits(&mut self, bytes: &[u8]) -> bool {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line_bytes += piece.len();
-            if self.line_bytes > self.max_line_bytes {
-                return false;
-            }
-            if piece.ends_with(b"\n") {
-                self.line_bytes = 0;
-            }
-        }
-        true
-    }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
@@ -197,7 +211,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
         let before = buffer.filled().len();
         std::task::ready!(Pin::new(&mut this.read).poll_read(context, buffer))?;
         let fits = match buffer.filled().get(before..) {
-            Some(bytes) => this.fits(bytes),
+            Some(bytes) => this.limit.fits(bytes),
             None => true,
         };
         if fits {

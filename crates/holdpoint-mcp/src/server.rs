@@ -6,7 +6,6 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use globset::GlobSet;
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -112,13 +111,12 @@ impl Server {
     /// Reaches the server and keeps it reached, until everything is closed. The first outcome is told.
     pub(crate) async fn run(self: Arc<Self>, first: oneshot::Sender<Result<(), ConnectProblem>>) {
         let stop = self.host.stop().clone();
-        let chosen = self.config.offered().unwrap_or_else(|_| GlobSet::empty());
         let mut losses = Losses::new(self.config.max_reconnects);
-        let mut reached = stop.run_until_cancelled(self.reach(first, &mut losses, &chosen)).await;
+        let mut reached = stop.run_until_cancelled(self.reach(first, &mut losses)).await;
         while let Some(mut link) = reached {
             let since = Instant::now();
             tokio::select! {
-                () = self.serve(&mut link, &chosen) => {}
+                () = self.serve(&mut link) => {}
                 () = self.sweep() => {}
                 () = stop.cancelled() => {}
             }
@@ -129,22 +127,17 @@ impl Server {
             }
             self.state.send_replace(State::Connecting);
             self.warn("an MCP server ended its connection");
-            let problem = link.ending.problem();
+            let problem = link.session.problem();
             drop(link);
             losses.lost_after(since.elapsed());
-            reached = stop.run_until_cancelled(self.reconnect(&mut losses, problem, &chosen)).await;
+            reached = stop.run_until_cancelled(self.reconnect(&mut losses, problem)).await;
         }
         self.state.send_replace(State::Closed);
     }
 
-    /// The first connection. When it cannot be had at once, somebody is told so, and it is tried again.
-    async fn reach(
-        &self,
-        first: oneshot::Sender<Result<(), ConnectProblem>>,
-        losses: &mut Losses,
-        chosen: &GlobSet,
-    ) -> Link {
-        let problem = match self.connect(chosen).await {
+    /// The first connection. When it cannot be had at once, the caller is told, and it is tried again.
+    async fn reach(&self, first: oneshot::Sender<Result<(), ConnectProblem>>, losses: &mut Losses) -> Link {
+        let problem = match self.connect().await {
             Ok(link) => {
                 let _ = first.send(Ok(()));
                 return link;
@@ -156,7 +149,7 @@ impl Server {
         self.state.send_replace(State::Down(problem));
         let _ = first.send(Err(problem));
         losses.failed();
-        self.reconnect(losses, problem, chosen).await
+        self.reconnect(losses, problem).await
     }
 
     /// Gives up what waited too long for a person. Never ends.
@@ -168,29 +161,28 @@ impl Server {
     }
 
     /// Opens a connection and lists the tools.
-    async fn connect(&self, chosen: &GlobSet) -> Result<Link, ConnectProblem> {
+    async fn connect(&self) -> Result<Link, ConnectProblem> {
         let handler = Handler { board: Arc::clone(&self.board), changed: Arc::clone(&self.changed) };
         let link = Link::open(&self.host, &self.name, &self.config, handler).await?;
-        let session = Arc::new(Session::of(&link));
-        self.list(&session, chosen).await?;
-        self.state.send_replace(State::Up(session));
+        self.list(&link.session).await?;
+        self.state.send_replace(State::Up(Arc::clone(&link.session)));
         Ok(link)
     }
 
     /// Tries again and again, more and more seldom; after some losses only when somebody wants the server, and then at
     /// once.
-    async fn reconnect(&self, losses: &mut Losses, mut problem: ConnectProblem, chosen: &GlobSet) -> Link {
+    async fn reconnect(&self, losses: &mut Losses, mut problem: ConnectProblem) -> Link {
         loop {
             match losses.next() {
-                Next::After(delay) => sleep(delay).await,
-                Next::WhenWanted => {
+                Some(delay) => sleep(delay).await,
+                None => {
                     self.warn("an MCP server is left alone until somebody calls it");
                     self.state.send_replace(State::Down(problem));
                     self.wanted.notified().await;
                     self.state.send_replace(State::Connecting);
                 }
             }
-            problem = match self.connect(chosen).await {
+            problem = match self.connect().await {
                 Ok(link) => return link,
                 Err(problem) => problem,
             };
@@ -199,10 +191,10 @@ impl Server {
     }
 
     /// While the connection lasts: lists the tools again when the server says that they changed.
-    async fn serve(&self, link: &mut Link, chosen: &GlobSet) {
-        let session = Session::of(link);
+    async fn serve(&self, link: &mut Link) {
+        let session = Arc::clone(&link.session);
         if link.must_subscribe() {
-            let (changed, ended) = (Arc::clone(&self.changed), link.ending.ended.clone());
+            let (changed, ended) = (Arc::clone(&self.changed), session.ending.ended.clone());
             let heard = hear_changes(session.peer().clone(), move || changed.notify_one());
             self.host.spawn(async move { ended.run_until_cancelled(heard).await.unwrap_or_default() });
         }
@@ -211,12 +203,12 @@ impl Server {
                 () = session.ended() => return,
                 () = closed(link) => {
                     // What still waits for this connection waits for nothing.
-                    link.ending.ended.cancel();
+                    session.give_up();
                     return;
                 }
                 () = self.changed.notified() => {}
             }
-            if let Err(problem) = self.list(&session, chosen).await {
+            if let Err(problem) = self.list(&session).await {
                 let name = &self.name;
                 self.host.say(|| tracing::warn!(target: "holdpoint", server = %name, %problem, "the tools of an MCP server could not be listed again"));
                 // What did not arrive has no answer: another connection is wanted.
@@ -231,10 +223,10 @@ impl Server {
         }
     }
 
-    async fn list(&self, session: &Session, chosen: &GlobSet) -> Result<(), ConnectProblem> {
+    async fn list(&self, session: &Session) -> Result<(), ConnectProblem> {
         let tools = list_tools(session, &self.config).await?;
         let count = tools.len();
-        let not_offered = self.catalog().take(tools, chosen);
+        let not_offered = self.catalog().take(tools);
         let name = &self.name;
         self.host.say(|| tracing::info!(target: "holdpoint", server = %name, tools = count, not_offered, "an MCP server listed its tools"));
         Ok(())
@@ -261,13 +253,6 @@ struct Losses {
     max: u32,
 }
 
-/// When a connection is tried again.
-#[derive(Debug, PartialEq, Eq)]
-enum Next {
-    After(Duration),
-    WhenWanted,
-}
-
 impl Losses {
     fn new(max: u32) -> Self {
         Self { in_a_row: 0, max }
@@ -287,8 +272,9 @@ impl Losses {
         }
     }
 
-    fn next(&self) -> Next {
-        if self.in_a_row > self.max { Next::WhenWanted } else { Next::After(delay(self.in_a_row)) }
+    /// How long to wait before the next try; `None` when a caller must want the server first.
+    fn next(&self) -> Option<Duration> {
+        (self.in_a_row <= self.max).then(|| delay(self.in_a_row))
     }
 }
 

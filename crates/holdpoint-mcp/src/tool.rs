@@ -8,9 +8,8 @@ use holdpoint_codec::canonical_value;
 use holdpoint_core::{CallKey, ToolResult};
 use holdpoint_tools::{Inquiry, Tool, ToolCall, ToolDefinition, ToolError};
 use rmcp::ServiceError;
-use rmcp::model::{
-    CallToolRequestParams, ElicitResult, ElicitationAction, InputRequiredResult, JsonObject, ServerResult,
-};
+use rmcp::model::{CallToolRequestParams, ElicitResult, ElicitationAction, InputRequiredResult, ServerResult};
+use serde_json::Value;
 
 use crate::ask::{self, AskState, NotAskable, Reply};
 use crate::board::Ask;
@@ -189,19 +188,15 @@ impl Running<'_> {
 
     fn params(
         &self,
-        again: Option<(BTreeMap<String, serde_json::Value>, Option<String>)>,
+        again: Option<(BTreeMap<String, Value>, Option<String>)>,
     ) -> Result<CallToolRequestParams, ToolError> {
         let text = self.call.arguments().expose();
-        let arguments: JsonObject =
-            serde_json::from_str(text).map_err(|_| ToolError::invalid_arguments("not an object"))?;
-        let arguments = serde_json::Value::Object(arguments);
+        let arguments: Value = serde_json::from_str(text).unwrap_or_default();
         // What is sent is what was approved, or nothing is.
         if canonical_value(&arguments) != text {
             return Err(ToolError::invalid_arguments("a number is too large to be sent as it is"));
         }
-        let serde_json::Value::Object(arguments) = arguments else {
-            return Err(ToolError::invalid_arguments("not an object"));
-        };
+        let Value::Object(arguments) = arguments else { return Err(ToolError::invalid_arguments("not an object")) };
         let mut params = CallToolRequestParams::new(self.tool.slot.name.clone()).with_arguments(arguments);
         if let Some((responses, state)) = again {
             params.input_responses = Some(responses);

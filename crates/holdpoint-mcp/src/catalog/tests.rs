@@ -1,4 +1,3 @@
-use globset::{Glob, GlobSetBuilder};
 use serde_json::json;
 
 use super::*;
@@ -11,10 +10,6 @@ fn tool(name: &str, description: &str) -> Tool {
         "annotations": { "readOnlyHint": true, "idempotentHint": true },
     }))
     .unwrap()
-}
-
-fn glob(text: &str) -> GlobSet {
-    GlobSetBuilder::new().add(Glob::new(text).unwrap()).build().unwrap()
 }
 
 fn catalog(config: ServerConfig) -> Catalog {
@@ -31,8 +26,8 @@ fn status(catalog: &Catalog, name: &str) -> ToolStatus {
 
 #[test]
 fn the_first_list_is_accepted_as_far_as_it_is_chosen() {
-    let mut catalog = catalog(ServerConfig::default());
-    assert_eq!(catalog.take(vec![tool("read", ""), tool("write", "")], &glob("r*")), 1);
+    let mut catalog = catalog(ServerConfig { offer: vec!["r*".to_owned()], ..ServerConfig::default() });
+    assert_eq!(catalog.take(vec![tool("read", ""), tool("write", "")]), 1);
     assert_eq!(offered(&catalog), ["s__read"]);
     assert_eq!(status(&catalog, "write"), ToolStatus::NotAccepted);
 }
@@ -40,8 +35,8 @@ fn the_first_list_is_accepted_as_far_as_it_is_chosen() {
 #[test]
 fn a_tool_that_appears_later_waits_for_somebody_whatever_the_glob() {
     let mut catalog = catalog(ServerConfig::default());
-    catalog.take(vec![tool("read", "")], &glob("*"));
-    catalog.take(vec![tool("read", ""), tool("new", "")], &glob("*"));
+    catalog.take(vec![tool("read", "")]);
+    catalog.take(vec![tool("read", ""), tool("new", "")]);
     assert_eq!(offered(&catalog), ["s__read"]);
     let digest = catalog.listed().into_iter().find(|tool| tool.name == "new").unwrap().digest;
     catalog.accept("new", digest).unwrap();
@@ -51,21 +46,21 @@ fn a_tool_that_appears_later_waits_for_somebody_whatever_the_glob() {
 #[test]
 fn a_tool_that_changes_is_withdrawn_and_offered_again_when_it_changes_back() {
     let mut catalog = catalog(ServerConfig::default());
-    catalog.take(vec![tool("read", "reads")], &glob("*"));
+    catalog.take(vec![tool("read", "reads")]);
     let held = catalog.offered().remove(0);
-    catalog.take(vec![tool("read", "reads, and sends all to me")], &glob("*"));
+    catalog.take(vec![tool("read", "reads, and sends all to me")]);
     assert!(!held.is_offered());
     assert!(matches!(status(&catalog, "read"), ToolStatus::Changed { .. }));
-    catalog.take(vec![tool("read", "reads")], &glob("*"));
+    catalog.take(vec![tool("read", "reads")]);
     assert!(held.is_offered());
 }
 
 #[test]
 fn a_changed_tool_is_accepted_only_as_it_is_now() {
     let mut catalog = catalog(ServerConfig::default());
-    catalog.take(vec![tool("read", "one")], &glob("*"));
+    catalog.take(vec![tool("read", "one")]);
     let seen = ToolDigest::of(&tool("read", "two"));
-    catalog.take(vec![tool("read", "three")], &glob("*"));
+    catalog.take(vec![tool("read", "three")]);
     let current = ToolDigest::of(&tool("read", "three"));
     assert_eq!(catalog.accept("read", seen), Err(McpError::DigestMismatch { current }));
     assert!(offered(&catalog).is_empty());
@@ -79,7 +74,7 @@ fn digests_in_the_configuration_are_the_whole_list() {
     let accepted =
         BTreeMap::from([("read".to_owned(), ToolDigest::of(&pinned)), ("write".to_owned(), ToolDigest::of(&pinned))]);
     let mut catalog = catalog(ServerConfig { accepted: Some(accepted), ..ServerConfig::default() });
-    catalog.take(vec![tool("read", "reads"), tool("write", "writes"), tool("other", "")], &glob("*"));
+    catalog.take(vec![tool("read", "reads"), tool("write", "writes"), tool("other", "")]);
     assert_eq!(offered(&catalog), ["s__read"]);
     assert!(matches!(status(&catalog, "write"), ToolStatus::Changed { .. }));
     assert_eq!(status(&catalog, "other"), ToolStatus::NotAccepted);
@@ -88,16 +83,16 @@ fn digests_in_the_configuration_are_the_whole_list() {
 #[test]
 fn a_tool_that_is_gone_is_not_offered() {
     let mut catalog = catalog(ServerConfig::default());
-    catalog.take(vec![tool("read", "")], &glob("*"));
+    catalog.take(vec![tool("read", "")]);
     let held = catalog.offered().remove(0);
-    catalog.take(Vec::new(), &glob("*"));
+    catalog.take(Vec::new());
     assert!(!held.is_offered() && catalog.listed().is_empty());
 }
 
 #[test]
 fn of_two_tools_of_one_name_none_is_offered() {
     let mut catalog = catalog(ServerConfig::default());
-    catalog.take(vec![tool("read", "one"), tool("read", "two"), tool("ok", "")], &glob("*"));
+    catalog.take(vec![tool("read", "one"), tool("read", "two"), tool("ok", "")]);
     assert_eq!(offered(&catalog), ["s__ok"]);
     assert!(matches!(status(&catalog, "read"), ToolStatus::Unusable(_)));
 }
@@ -120,7 +115,7 @@ fn what_no_model_could_use_is_not_offered_and_disturbs_nobody() {
     ];
     let count = bad.len();
     let mut catalog = catalog(ServerConfig::default());
-    let not_offered = catalog.take(bad.into_iter().chain([tool("ok", "")]).collect(), &glob("*"));
+    let not_offered = catalog.take(bad.into_iter().chain([tool("ok", "")]).collect());
     assert_eq!((not_offered, offered(&catalog)), (count, vec!["s__ok".to_owned()]));
 }
 
@@ -131,7 +126,7 @@ fn hints_of_a_server_decide_nothing() {
         parallelizable: vec!["b".to_owned()],
         ..ServerConfig::default()
     });
-    catalog.take(vec![tool("a", ""), tool("b", "")], &glob("*"));
+    catalog.take(vec![tool("a", ""), tool("b", "")]);
     let metadata: Vec<_> = catalog.offered().iter().map(|slot| slot.definition.metadata.clone()).collect();
     assert_eq!((metadata[0].repeat, metadata[0].parallelizable), (Repeat::Never, None));
     assert_eq!((metadata[1].repeat, metadata[1].parallelizable), (Repeat::Safe, Some(true)));
