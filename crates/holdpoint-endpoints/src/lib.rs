@@ -19,6 +19,7 @@
 mod arguments;
 mod command;
 mod http;
+mod in_time;
 mod spec;
 #[cfg(test)]
 mod testing;

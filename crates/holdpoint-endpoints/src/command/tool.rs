@@ -5,23 +5,21 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use holdpoint_codec::canonical_json;
 use holdpoint_core::{Block, JsonText, Repeat, ToolResult};
-use holdpoint_tools::{DEFAULT_TIMEOUT, TRUNCATED, Tool, ToolCall, ToolDefinition, ToolError};
+use holdpoint_tools::{TRUNCATED, Tool, ToolCall, ToolDefinition, ToolError};
 
 use super::argv::ArgvTemplate;
 use super::output::Kept;
 use super::process::{Finished, RunError, Start};
 use super::{OutputForm, StdinForm};
 use crate::arguments::Named;
+use crate::in_time::in_time;
 
 /// The variable with the idempotency key.
 const KEY_VARIABLE: &str = "HOLDPOINT_IDEMPOTENCY_KEY";
-/// How much longer than its caller the tool waits, so that it is the caller who says that it took too long.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct CommandTool {
     pub(super) definition: ToolDefinition,
@@ -45,26 +43,19 @@ impl Tool for CommandTool {
 
     async fn call(&self, call: ToolCall) -> Result<ToolResult, ToolError> {
         let start = self.start(&call)?;
-        let own = self.definition.metadata.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let limit = call.time_left().map_or(own, |left| left + PATIENCE);
         // Dropping the run kills the program and its children.
-        let finished = tokio::select! {
-            biased;
-            () = call.cancellation().cancelled() => return Err(ToolError::cancelled()),
-            finished = tokio::time::timeout(limit, start.run()) => finished,
-        };
-        match finished {
-            Ok(Ok(finished)) => self.result(&finished),
-            Ok(Err(RunError::NotStarted(kind))) => {
+        match in_time(&call, &self.definition, start.run()).await? {
+            Some(Ok(finished)) => self.result(&finished),
+            Some(Err(RunError::NotStarted(kind))) => {
                 tracing::warn!(tool = %self.definition.name, %kind, "a program cannot be started");
                 Ok(ToolResult::error("The program cannot be started."))
             }
-            Ok(Err(RunError::Unwanted)) => Err(ToolError::not_started()),
-            Ok(Err(RunError::Lost(kind))) => {
+            Some(Err(RunError::Unwanted)) => Err(ToolError::not_started()),
+            Some(Err(RunError::Lost(kind))) => {
                 tracing::warn!(tool = %self.definition.name, %kind, "a program was lost");
                 Ok(ToolResult::error(format!("The program was lost.{}", self.effect())))
             }
-            Err(_) => Ok(ToolResult::error(format!("The program did not end in time.{}", self.effect()))),
+            None => Ok(ToolResult::error(format!("The program did not end in time.{}", self.effect()))),
         }
     }
 }

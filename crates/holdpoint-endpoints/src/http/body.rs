@@ -1,8 +1,8 @@
 //! Reading an answer: no more of it than the limit, however small it was sent.
 
-use std::io::{self, Write};
+use std::io::{ErrorKind, Read};
 
-use flate2::write::MultiGzDecoder;
+use flate2::read::MultiGzDecoder;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 
@@ -32,98 +32,45 @@ pub(super) enum BodyError {
 
 /// Reads at most `max_bytes` bytes of an answer, unpacked.
 pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<Body, BodyError> {
-    let mut sink = Sink::of(response.headers(), max_bytes)?;
-    let mut received = 0_usize;
+    let is_packed = is_packed(response.headers())?;
+    let max_received = if is_packed { max_bytes.saturating_add(RECEIVED_EXTRA) } else { max_bytes };
+    let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|_| BodyError::Broken)? {
-        received = received.saturating_add(chunk.len());
-        sink.write(&chunk)?;
-        if sink.limited().is_full || received > max_bytes.saturating_add(RECEIVED_EXTRA) {
-            // The connection is closed with the response: nobody waits for the rest.
-            let bytes = std::mem::take(&mut sink.limited_mut().bytes);
-            return Ok(Body { bytes, extent: Extent::Cut });
+        let room = max_received - bytes.len();
+        bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() > room {
+            // The connection is closed with the response: the rest is not received.
+            let body = Body { bytes, extent: Extent::Cut };
+            return if is_packed { unpack(&body, max_bytes) } else { Ok(body) };
         }
     }
+    let body = Body { bytes, extent: Extent::Whole };
     // What is empty was not packed either, whatever its head says.
-    if received == 0 { Ok(Body { bytes: Vec::new(), extent: Extent::Whole }) } else { sink.finish() }
+    if is_packed && !body.bytes.is_empty() { unpack(&body, max_bytes) } else { Ok(body) }
 }
 
-enum Sink {
-    Plain(Limited),
-    Gzip(Box<MultiGzDecoder<Limited>>),
-}
-
-impl Sink {
-    fn of(headers: &HeaderMap, max_bytes: usize) -> Result<Self, BodyError> {
-        let limited = Limited { bytes: Vec::new(), max_bytes, is_full: false };
-        let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
-        let encoding = encodings.next().map(|value| value.to_str().unwrap_or("?").trim().to_ascii_lowercase());
-        match (encoding.as_deref(), encodings.next()) {
-            (None | Some("" | "identity"), None) => Ok(Sink::Plain(limited)),
-            (Some("gzip" | "x-gzip"), None) => Ok(Sink::Gzip(Box::new(MultiGzDecoder::new(limited)))),
-            _ => Err(BodyError::Unpackable),
-        }
-    }
-
-    fn write(&mut self, chunk: &[u8]) -> Result<(), BodyError> {
-        let written = match self {
-            Sink::Plain(limited) => limited.write_all(chunk),
-            Sink::Gzip(decoder) => decoder.write_all(chunk),
-        };
-        // A full sink reports an error too, so that the decoder stops at once.
-        if written.is_err() && !self.limited().is_full { Err(BodyError::Unpackable) } else { Ok(()) }
-    }
-
-    fn finish(self) -> Result<Body, BodyError> {
-        let limited = match self {
-            Sink::Plain(limited) => limited,
-            Sink::Gzip(mut decoder) => {
-                let done = decoder.try_finish();
-                let limited = std::mem::take(decoder.get_mut());
-                if done.is_err() && !limited.is_full {
-                    return Err(BodyError::Unpackable);
-                }
-                limited
-            }
-        };
-        let extent = if limited.is_full { Extent::Cut } else { Extent::Whole };
-        Ok(Body { bytes: limited.bytes, extent })
-    }
-
-    fn limited(&self) -> &Limited {
-        match self {
-            Sink::Plain(limited) => limited,
-            Sink::Gzip(decoder) => decoder.get_ref(),
-        }
-    }
-
-    fn limited_mut(&mut self) -> &mut Limited {
-        match self {
-            Sink::Plain(limited) => limited,
-            Sink::Gzip(decoder) => decoder.get_mut(),
-        }
+fn is_packed(headers: &HeaderMap) -> Result<bool, BodyError> {
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+    let encoding = encodings.next().map(|value| value.to_str().unwrap_or("?").trim().to_ascii_lowercase());
+    match (encoding.as_deref(), encodings.next()) {
+        (None | Some("" | "identity"), None) => Ok(false),
+        (Some("gzip" | "x-gzip"), None) => Ok(true),
+        _ => Err(BodyError::Unpackable),
     }
 }
 
-/// Takes as many bytes as it may, and refuses the rest.
-#[derive(Default)]
-struct Limited {
-    bytes: Vec<u8>,
-    max_bytes: usize,
-    is_full: bool,
-}
-
-impl Write for Limited {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = self.max_bytes.saturating_sub(self.bytes.len());
-        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if bytes.len() > room {
-            self.is_full = true;
-            return Err(io::Error::other("above the limit"));
+fn unpack(packed: &Body, max_bytes: usize) -> Result<Body, BodyError> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    let unpacked = MultiGzDecoder::new(packed.bytes.as_slice()).take(limit).read_to_end(&mut bytes);
+    let is_above = bytes.len() > max_bytes;
+    bytes.truncate(max_bytes);
+    match unpacked {
+        _ if is_above => Ok(Body { bytes, extent: Extent::Cut }),
+        Ok(_) => Ok(Body { bytes, extent: packed.extent }),
+        Err(error) if packed.extent == Extent::Cut && error.kind() == ErrorKind::UnexpectedEof => {
+            Ok(Body { bytes, extent: Extent::Cut })
         }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        Err(_) => Err(BodyError::Unpackable),
     }
 }

@@ -1,10 +1,8 @@
 //! The tool: request, exchange, result.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use holdpoint_core::ToolResult;
-use holdpoint_tools::{DEFAULT_TIMEOUT, Tool, ToolCall, ToolDefinition, ToolError};
+use holdpoint_tools::{Tool, ToolCall, ToolDefinition, ToolError};
 
 use super::exchange::{Exchange, Failure, Fault};
 use super::network::Network;
@@ -12,9 +10,7 @@ use super::request::RequestPlan;
 use super::response::Limits;
 use super::target::Target;
 use super::{ResponseSpec, texts};
-
-/// How much longer than its caller the tool waits, so that it is the caller who says that it took too long.
-const PATIENCE: Duration = Duration::from_secs(1);
+use crate::in_time::in_time;
 
 pub(super) struct HttpTool {
     pub(super) definition: ToolDefinition,
@@ -40,21 +36,14 @@ impl Tool for HttpTool {
             max_redirects: self.max_redirects,
             max_bytes: self.max_bytes,
         };
-        let own = self.definition.metadata.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let limit = call.time_left().map_or(own, |left| left + PATIENCE);
         // Dropping the exchange closes its connection.
-        let answer = tokio::select! {
-            biased;
-            () = call.cancellation().cancelled() => return Err(ToolError::cancelled()),
-            answer = tokio::time::timeout(limit, exchange.run(request)) => answer,
-        };
-        match answer {
-            Ok(Ok(answer)) => {
+        match in_time(&call, &self.definition, exchange.run(request)).await? {
+            Some(Ok(answer)) => {
                 let limits = Limits { max_bytes: self.max_bytes, repeat: self.plan.repeat };
                 Ok(self.response.map(answer, limits))
             }
-            Ok(Err(failure)) => Ok(self.failed(failure)),
-            Err(_) => Ok(ToolResult::error(texts::too_slow(self.plan.repeat))),
+            Some(Err(failure)) => Ok(self.failed(failure)),
+            None => Ok(ToolResult::error(texts::too_slow(self.plan.repeat))),
         }
     }
 }
