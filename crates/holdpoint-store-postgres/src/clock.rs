@@ -19,71 +19,41 @@ const READINGS: usize = 3;
 const FOLLOW_EVERY: Duration = Duration::from_secs(30);
 const READ: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
-/// The given clock, or that of the database as far as it is known here.
-pub(crate) enum StoreClock {
-    Given(Arc<dyn Clock>),
-    Database(DatabaseClock),
-}
-
-impl StoreClock {
-    pub(crate) async fn open(clock: Option<Arc<dyn Clock>>, first: &mut PgConnection) -> Result<Self, StoreError> {
-        if let Some(clock) = clock {
-            return Ok(Self::Given(clock));
-        }
-        let clock = DatabaseClock::new();
-        let read = clock.read(first).await;
-        read.map_err(|error| store_error("read the clock of the database", &error))?;
-        Ok(Self::Database(clock))
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        match self {
-            Self::Given(clock) => clock.now(),
-            Self::Database(clock) => clock.now(),
-        }
-    }
-
-    /// The moment that statements are to go by. Nothing: they ask the database itself.
-    pub(crate) fn given_us(&self) -> Option<i64> {
-        match self {
-            Self::Given(clock) => Some(clock.now().0),
-            Self::Database(_) => None,
-        }
-    }
-}
-
-/// Clocks drift apart; reads it now and then.
-pub(crate) async fn follow(pool: Arc<Pool>, clock: Arc<StoreClock>) {
-    let StoreClock::Database(clock) = &*clock else { return };
-    loop {
-        sleep(FOLLOW_EVERY).await;
-        // When it fails the clock goes on as it did.
-        let _ = pool.with(async |connection| clock.read(connection).await).await;
-    }
-}
-
-impl fmt::Debug for StoreClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Given(_) => "a given clock",
-            Self::Database(_) => "the clock of the database",
-        })
-    }
-}
-
-/// What the clock of the database shows, without asking it each time: in between it advances by the machine's clock that
-/// counts suspended time and that nobody sets.
-#[derive(Debug)]
-pub(crate) struct DatabaseClock {
+/// The given clock, or that of the database as far as it is known here. Between two readings it advances by the machine's clock
+/// that counts suspended time and that nobody sets.
+pub(crate) struct StoreClock {
+    given: Option<Arc<dyn Clock>>,
     start_us: i64,
     /// What the database's clock showed at `start_us`.
     offset_us: AtomicI64,
     shown: SteadyClock,
 }
 
-impl DatabaseClock {
-    fn new() -> Self {
-        Self { start_us: boot_us(), offset_us: AtomicI64::new(0), shown: SteadyClock::default() }
+impl StoreClock {
+    pub(crate) async fn open(given: Option<Arc<dyn Clock>>, first: &mut PgConnection) -> Result<Self, StoreError> {
+        let clock = Self::new(given);
+        if clock.given.is_none() {
+            let read = clock.read(first).await;
+            read.map_err(|error| store_error("read the clock of the database", &error))?;
+        }
+        Ok(clock)
+    }
+
+    fn new(given: Option<Arc<dyn Clock>>) -> Self {
+        Self { given, start_us: boot_us(), offset_us: AtomicI64::new(0), shown: SteadyClock::default() }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        if let Some(clock) = &self.given {
+            return clock.now();
+        }
+        let elapsed_us = self.elapsed_us();
+        self.shown.follow(elapsed_us.saturating_add(self.offset_us.load(Ordering::Relaxed)), elapsed_us)
+    }
+
+    /// The moment that statements are to go by. Nothing: they ask the database itself.
+    pub(crate) fn given_us(&self) -> Option<i64> {
+        self.given.as_ref().map(|clock| clock.now().0)
     }
 
     /// How long this clock has been going.
@@ -113,10 +83,20 @@ impl DatabaseClock {
         let middle = asked_us + (answered_us - asked_us) / 2;
         self.offset_us.store(seen_us.saturating_sub(middle), Ordering::Relaxed);
     }
+}
 
-    fn now(&self) -> Timestamp {
-        let elapsed_us = self.elapsed_us();
-        self.shown.follow(elapsed_us.saturating_add(self.offset_us.load(Ordering::Relaxed)), elapsed_us)
+/// Clocks drift apart; reads it now and then.
+pub(crate) async fn follow(pool: Arc<Pool>, clock: Arc<StoreClock>) {
+    while clock.given.is_none() {
+        sleep(FOLLOW_EVERY).await;
+        // When it fails the clock goes on as it did.
+        let _ = pool.with(async |connection| clock.read(connection).await).await;
+    }
+}
+
+impl fmt::Debug for StoreClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.given.is_some() { "a given clock" } else { "the clock of the database" })
     }
 }
 

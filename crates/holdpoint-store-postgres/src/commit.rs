@@ -12,14 +12,12 @@ use std::sync::Arc;
 
 use holdpoint_core::{Revision, RunId};
 use holdpoint_store::{CommitError, Step, StoreError, Transition};
-use sqlx::postgres::PgConnection;
 use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::clock::StoreClock;
 use crate::fault::{Recovery, recovery, store_error, timed_out};
-use crate::pool::{Pool, Retry, STATEMENT_LIMIT};
+use crate::pool::{Pool, Retry};
 use crate::wait::{self, Moved, Wakes};
 use asking::Asked;
 #[cfg(all(test, feature = "server-tests"))]
@@ -90,7 +88,7 @@ impl Commits {
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let (jobs, shared) = (Arc::new(Mutex::new(jobs)), Arc::new(shared));
         for _ in 0..committers.max(1) {
-            tokio::spawn(work(Arc::clone(&jobs), Committer { shared: Arc::clone(&shared), connection: None }));
+            tokio::spawn(work(Arc::clone(&jobs), Arc::clone(&shared)));
         }
         Self { queue, shared }
     }
@@ -132,18 +130,13 @@ pub(crate) fn token() -> i64 {
 
 /// What all committers share.
 pub(crate) struct Shared {
-    pub(crate) pool: Arc<Pool>,
+    /// The connections that only write transitions, one for each committer.
+    pub(crate) pool: Pool,
     pub(crate) clock: Arc<StoreClock>,
     pub(crate) wakes: Arc<Wakes>,
 }
 
-/// One connection that writes transitions.
-struct Committer {
-    shared: Arc<Shared>,
-    connection: Option<PgConnection>,
-}
-
-async fn work(jobs: Arc<Mutex<mpsc::Receiver<Job>>>, mut committer: Committer) {
+async fn work(jobs: Arc<Mutex<mpsc::Receiver<Job>>>, shared: Arc<Shared>) {
     let mut taken = Vec::with_capacity(BATCH_MAX);
     loop {
         // The committer that holds the lock waits for work; the others wait for the lock.
@@ -154,7 +147,7 @@ async fn work(jobs: Arc<Mutex<mpsc::Receiver<Job>>>, mut committer: Committer) {
         taken.retain(|job| !job.reply.is_closed());
         while !taken.is_empty() {
             let rest = after_round(&mut taken);
-            committer.round(std::mem::replace(&mut taken, rest)).await;
+            shared.round(std::mem::replace(&mut taken, rest)).await;
         }
     }
 }
@@ -176,9 +169,9 @@ fn after_round(jobs: &mut Vec<Job>) -> Vec<Job> {
     later
 }
 
-impl Committer {
+impl Shared {
     /// Writes these and answers. What fails together is tried one by one.
-    async fn round(&mut self, jobs: Vec<Job>) {
+    async fn round(&self, jobs: Vec<Job>) {
         let verdicts = match self.send(&jobs).await {
             Ok(verdicts) => verdicts,
             Err(error) => {
@@ -191,7 +184,7 @@ impl Committer {
             Verdict::Moved { run_no } => Some(job.moved(*run_no)),
             Verdict::LeaseLost | Verdict::Stale => None,
         });
-        self.shared.wakes.moved(moved);
+        self.wakes.moved(moved);
         for (job, verdict) in jobs.into_iter().zip(verdicts) {
             let answer = match verdict {
                 Verdict::Moved { .. } => Ok(job.step.next),
@@ -205,19 +198,19 @@ impl Committer {
 
     /// Writes each through whatever happens to the connection, and answers. All of them wait together for a database
     /// that is away, not one after the other.
-    async fn one_by_one(&mut self, jobs: Vec<Job>, is_unsure: bool) {
-        let mut retry = self.shared.pool.retry();
+    async fn one_by_one(&self, jobs: Vec<Job>, is_unsure: bool) {
+        let mut retry = self.pool.retry();
         for job in jobs {
             let written = self.alone(&job, is_unsure, &mut retry).await;
             let answer = written.map(|run_no| {
-                self.shared.wakes.moved(std::iter::once(job.moved(run_no)));
+                self.wakes.moved(std::iter::once(job.moved(run_no)));
                 job.step.next
             });
             let _ = job.reply.send(answer);
         }
     }
 
-    async fn alone(&mut self, job: &Job, is_unsure: bool, retry: &mut Retry) -> Result<i64, CommitError> {
+    async fn alone(&self, job: &Job, is_unsure: bool, retry: &mut Retry) -> Result<i64, CommitError> {
         if !retry.begin(is_unsure) {
             return Err(CommitError::Store(store_error(DOING, &timed_out())));
         }
@@ -233,7 +226,7 @@ impl Committer {
     }
 
     /// One attempt. When it is not known whether the attempt before took effect, looks first.
-    async fn attempt(&mut self, job: &Job, is_unsure: bool) -> Result<Result<i64, CommitError>, sqlx::Error> {
+    async fn attempt(&self, job: &Job, is_unsure: bool) -> Result<Result<i64, CommitError>, sqlx::Error> {
         if is_unsure {
             match self.look(job).await? {
                 Seen::Ours { run_no } => return Ok(Ok(run_no)),
@@ -254,43 +247,20 @@ impl Committer {
     }
 
     /// Where the run is that is not where the transition wants it.
-    async fn stale(&mut self, job: &Job) -> Result<Revision, CommitError> {
-        let mut retry = self.shared.pool.retry();
-        loop {
-            let error = match self.look(job).await {
-                Ok(Seen::At(revision)) => return Err(job.refused_at(revision)),
-                Ok(Seen::Ours { .. }) => return Ok(job.step.next),
-                Err(error) => error,
-            };
-            if !retry.again(&error).await {
-                return Err(CommitError::Store(store_error("read the run", &error)));
-            }
+    async fn stale(&self, job: &Job) -> Result<Revision, CommitError> {
+        match self.pool.retrying("read the run", || self.look(job)).await? {
+            Seen::At(revision) => Err(job.refused_at(revision)),
+            Seen::Ours { .. } => Ok(job.step.next),
         }
     }
 
-    async fn look(&mut self, job: &Job) -> Result<Seen, sqlx::Error> {
-        self.with(async |connection| batch::look(connection, job).await).await
+    async fn look(&self, job: &Job) -> Result<Seen, sqlx::Error> {
+        self.pool.with(async |connection| batch::look(connection, job).await).await
     }
 
     /// Sends what belongs into one statement.
-    async fn send(&mut self, jobs: &[Job]) -> Result<Vec<Verdict>, sqlx::Error> {
-        let now = self.shared.clock.given_us();
-        self.with(async |connection| batch::send(connection, jobs, now).await).await
-    }
-
-    /// Does something with the connection, which is opened if there is none and kept unless it broke.
-    async fn with<T>(
-        &mut self,
-        work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
-    ) -> Result<T, sqlx::Error> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.shared.pool.connect().await?,
-        };
-        let done = timeout(STATEMENT_LIMIT, work(&mut connection)).await.unwrap_or_else(|_| Err(timed_out()));
-        if done.as_ref().err().is_none_or(|error| recovery(error) != Recovery::Reconnect) {
-            self.connection = Some(connection);
-        }
-        done
+    async fn send(&self, jobs: &[Job]) -> Result<Vec<Verdict>, sqlx::Error> {
+        let now = self.clock.given_us();
+        self.pool.with(async |connection| batch::send(connection, jobs, now).await).await
     }
 }

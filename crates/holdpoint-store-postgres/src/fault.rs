@@ -1,21 +1,8 @@
 //! What failures of the driver mean, without anything that must not be shown.
 
-use std::borrow::Cow;
 use std::io;
 
 use holdpoint_store::{StoreError, StoreFault};
-use thiserror::Error;
-
-/// What the database or the driver said. Keeps the text and leaves out details, which may hold values of rows.
-#[derive(Debug, Error)]
-pub(crate) enum Problem {
-    #[error("{message} (SQLSTATE {code})")]
-    Database { code: Cow<'static, str>, message: String },
-    #[error("{0}")]
-    Connection(String),
-    #[error("{0}")]
-    Other(String),
-}
 
 /// How to go on after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,28 +33,21 @@ pub(crate) fn recovery(error: &sqlx::Error) -> Recovery {
     }
 }
 
+/// Keeps what the database or the driver said, and leaves out details, which may hold values of rows.
 pub(crate) fn store_error(doing: &'static str, error: &sqlx::Error) -> StoreError {
-    let problem = problem(error);
-    match fault(error) {
-        Some(fault) => StoreError::fault(fault, doing, problem),
-        None => StoreError::failed(doing, problem),
-    }
+    let said = match error {
+        sqlx::Error::Database(database) => {
+            format!("{} (SQLSTATE {})", database.message(), database.code().as_deref().unwrap_or("unknown"))
+        }
+        sqlx::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    };
+    StoreError::caused(fault(error), doing, said)
 }
 
 /// A wait for the database that took too long looks like a broken connection.
 pub(crate) fn timed_out() -> sqlx::Error {
     sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, "the database did not answer in time"))
-}
-
-fn problem(error: &sqlx::Error) -> Problem {
-    match error {
-        sqlx::Error::Database(database) => Problem::Database {
-            code: database.code().map_or(Cow::Borrowed("unknown"), |code| Cow::Owned(code.into_owned())),
-            message: database.message().to_owned(),
-        },
-        sqlx::Error::Io(error) => Problem::Connection(error.to_string()),
-        other => Problem::Other(other.to_string()),
-    }
 }
 
 fn fault(error: &sqlx::Error) -> Option<StoreFault> {

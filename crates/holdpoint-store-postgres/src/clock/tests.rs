@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_clock_follows_the_database_and_never_goes_back() {
-    let clock = DatabaseClock::new();
+    let clock = StoreClock::new(None);
     clock.adjust(0, 10, 1_000_000_000);
     let first = clock.now();
     assert!(first.0 >= 999_999_995, "{first:?}");

@@ -11,7 +11,7 @@ use crate::clock::StoreClock;
 use crate::columns::Row;
 use crate::commit::token;
 use crate::fault::store_error;
-use crate::pool::{Pool, Statement};
+use crate::pool::Pool;
 use crate::sql::moment;
 
 const DOING: &str = "lease tasks";
@@ -62,63 +62,36 @@ pub(crate) async fn lease(
     clock: &StoreClock,
     request: &LeaseRequest,
 ) -> Result<Vec<LeasedTask>, StoreError> {
-    let ask = Ask::new(request);
-    if ask.agents.is_empty() || ask.most == 0 {
+    let tools = request.tools.iter().take(LEASE_TOOLS_MAX).map(|(agent, tool)| (&**agent, tool.as_str()));
+    // A set has another order each time: no tool is always the last.
+    let tools: HashSet<(&str, &str)> = tools.collect();
+    let (agents, tools): (Vec<&str>, Vec<&str>) = tools.into_iter().unzip();
+    let (most, lease_ms) = (signed(request.limit.min(LEASE_LIMIT_MAX)), signed(request.lease_ms.min(LEASE_MS_MAX)));
+    if agents.is_empty() || most == 0 {
         return Ok(Vec::new());
     }
+    let (token, tenant) = (token(), request.tenant.as_deref().map(|tenant| tenant_key(Some(tenant))));
+    let take = || {
+        let take = sqlx::query(if tenant.is_some() { LEASE_OF_TENANT } else { LEASE }).bind(&agents).bind(&tools);
+        let take = take.bind(most).bind(&*request.worker).bind(lease_ms).bind(token).bind(clock.given_us());
+        if let Some(tenant) = &tenant { take.bind(tenant) } else { take }
+    };
     let mut retry = pool.retry();
     loop {
-        let error = match ask.attempt(pool, clock, retry.is_unsure).await {
+        let mut taken = Ok(Vec::new());
+        if retry.is_unsure {
+            taken = pool.once(sqlx::query(TAKEN).bind(&agents).bind(token)).await;
+        }
+        if taken.as_ref().is_ok_and(Vec::is_empty) {
+            taken = pool.once(take()).await;
+        }
+        let error = match taken {
             Ok(rows) => return leased(&rows),
             Err(error) => error,
         };
         if !retry.again(&error).await {
             return Err(store_error(DOING, &error));
         }
-    }
-}
-
-/// A request as the database reads it.
-struct Ask<'r> {
-    agents: Vec<&'r str>,
-    tools: Vec<&'r str>,
-    most: i64,
-    token: i64,
-    tenant: Option<String>,
-    request: &'r LeaseRequest,
-}
-
-impl<'r> Ask<'r> {
-    fn new(request: &'r LeaseRequest) -> Self {
-        let tools = request.tools.iter().take(LEASE_TOOLS_MAX).map(|(agent, tool)| (&**agent, tool.as_str()));
-        // A set has another order each time: no tool is always the last.
-        let tools: HashSet<(&str, &str)> = tools.collect();
-        let (agents, tools) = tools.into_iter().unzip();
-        let tenant = request.tenant.as_deref().map(|tenant| tenant_key(Some(tenant)));
-        let most = signed(request.limit.min(LEASE_LIMIT_MAX));
-        Self { agents, tools, most, token: token(), tenant, request }
-    }
-
-    async fn attempt(&self, pool: &Pool, clock: &StoreClock, is_unsure: bool) -> Result<Vec<Row>, sqlx::Error> {
-        if is_unsure {
-            let taken = pool.once(sqlx::query(TAKEN).bind(&self.agents).bind(self.token)).await?;
-            if !taken.is_empty() {
-                return Ok(taken);
-            }
-        }
-        pool.once(self.statement(clock)).await
-    }
-
-    fn statement(&self, clock: &StoreClock) -> Statement<'_> {
-        let statement = sqlx::query(if self.tenant.is_some() { LEASE_OF_TENANT } else { LEASE })
-            .bind(&self.agents)
-            .bind(&self.tools)
-            .bind(self.most)
-            .bind(&*self.request.worker)
-            .bind(signed(self.request.lease_ms.min(LEASE_MS_MAX)))
-            .bind(self.token)
-            .bind(clock.given_us());
-        if let Some(tenant) = &self.tenant { statement.bind(tenant) } else { statement }
     }
 }
 
