@@ -4,18 +4,19 @@ use holdpoint_core::Timestamp;
 use holdpoint_store::rows::{repeat_number, signed, stage_number, status_number, tenant_key};
 use holdpoint_store::{TaskHead, TaskState, is_over};
 
-use super::{Group, Opened, RunChange, TaskNow};
+use super::{Group, Moved, Opened, RunChange, RunNow, TaskNow};
 use crate::batch::Batch;
 use crate::grants::OPEN_GRANTS;
-use crate::json_rows::JsonRows;
+use crate::json_rows::{JsonRow, JsonRows};
 
-const CREATE_RUNS: &str = "INSERT INTO runs (run_no, run_id, revision, status, agent, tenant, pause, deadline, created_at, \
-     updated_at, owner, lease_until, lease_ms, audit_revision, audit_rows, audit_link, session, alone) \
-     SELECT value->>0, CAST(substr($2, value->>1, value->>2) AS TEXT), value->>3, value->>4, \
-     CAST(substr($2, value->>5, value->>6) AS TEXT), CAST(substr($2, value->>7, value->>8) AS TEXT), value->>9, \
-     value->>10, value->>11, value->>12, CAST(substr($2, value->>13, value->>14) AS TEXT), value->>15, value->>16, \
-     value->>17, value->>18, substr($2, value->>19, value->>20), CAST(substr($2, value->>21, value->>22) AS TEXT), \
-     value->>23 FROM json_each($1)";
+/// Begins with the columns of [`MOVE_RUNS`].
+const CREATE_RUNS: &str = "INSERT INTO runs (run_no, revision, status, pause, deadline, updated_at, owner, lease_until, \
+     lease_ms, audit_revision, audit_rows, audit_link, run_id, agent, tenant, created_at, session, alone) \
+     SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, \
+     CAST(substr($2, value->>6, value->>7) AS TEXT), value->>8, value->>9, value->>10, value->>11, \
+     substr($2, value->>12, value->>13), CAST(substr($2, value->>14, value->>15) AS TEXT), \
+     CAST(substr($2, value->>16, value->>17) AS TEXT), CAST(substr($2, value->>18, value->>19) AS TEXT), value->>20, \
+     CAST(substr($2, value->>21, value->>22) AS TEXT), value->>23 FROM json_each($1)";
 const MOVE_RUNS: &str = "UPDATE runs SET revision = j.value->>1, status = j.value->>2, pause = j.value->>3, \
      deadline = j.value->>4, updated_at = j.value->>5, owner = CAST(substr($2, j.value->>6, j.value->>7) AS TEXT), \
      lease_until = j.value->>8, lease_ms = j.value->>9, audit_revision = j.value->>10, audit_rows = j.value->>11, \
@@ -58,46 +59,18 @@ impl Group {
         let (mut created, mut moves, mut renewed) = (JsonRows::default(), JsonRows::default(), JsonRows::default());
         for (id, run) in &self.runs {
             let Some(run) = run else { continue };
-            let owner = run.owner.as_deref();
             match &run.change {
                 RunChange::Nothing => {}
                 RunChange::Renewed => {
-                    let row = renewed.row().int(run.run_no).text_or_null(owner);
+                    let row = renewed.row().int(run.run_no).text_or_null(run.owner.as_deref());
                     row.int(run.lease_until.0).int(run.lease_ms).end();
                 }
-                RunChange::Moved(moved) => moves
-                    .row()
-                    .int(run.run_no)
-                    .int(run.revision.0)
-                    .int(status_number(run.status))
-                    .int_or_null(moved.pause.map(Into::into))
-                    .int_or_null(moved.deadline.map(|deadline| deadline.0))
-                    .int(moved.updated_at.0)
-                    .text_or_null(owner)
-                    .int(run.lease_until.0)
-                    .int(run.lease_ms)
-                    .int(run.chain.revision.0)
-                    .int(run.chain.rows)
-                    .bytes(&run.chain.link.0)
-                    .end(),
-                RunChange::Created { at, session, is_alone, moved } => created
-                    .row()
-                    .int(run.run_no)
+                RunChange::Moved(moved) => moved_row(&mut moves, run, moved).end(),
+                RunChange::Created { at, session, is_alone, moved } => moved_row(&mut created, run, moved)
                     .text(id.as_str())
-                    .int(run.revision.0)
-                    .int(status_number(run.status))
                     .text(&run.agent)
                     .text(&tenant_key(run.tenant.as_deref()))
-                    .int_or_null(moved.pause.map(Into::into))
-                    .int_or_null(moved.deadline.map(|deadline| deadline.0))
                     .int(at.0)
-                    .int(moved.updated_at.0)
-                    .text_or_null(owner)
-                    .int(run.lease_until.0)
-                    .int(run.lease_ms)
-                    .int(run.chain.revision.0)
-                    .int(run.chain.rows)
-                    .bytes(&run.chain.link.0)
                     .text_or_null(session.as_deref())
                     .int(*is_alone && !is_over(run.status))
                     .end(),
@@ -136,6 +109,22 @@ impl Group {
         batch.add_rows(OPEN_TASKS, opened);
         batch.add_rows(CHANGE_TASKS, changed);
     }
+}
+
+fn moved_row<'a>(rows: &'a mut JsonRows, run: &RunNow, moved: &Moved) -> JsonRow<'a> {
+    rows.row()
+        .int(run.run_no)
+        .int(run.revision.0)
+        .int(status_number(run.status))
+        .int_or_null(moved.pause.map(Into::into))
+        .int_or_null(moved.deadline.map(|deadline| deadline.0))
+        .int(moved.updated_at.0)
+        .text_or_null(run.owner.as_deref())
+        .int(run.lease_until.0)
+        .int(run.lease_ms)
+        .int(run.chain.revision.0)
+        .int(run.chain.rows)
+        .bytes(&run.chain.link.0)
 }
 
 fn open_row(rows: &mut JsonRows, head: &TaskHead, new: &Opened, available_at: Timestamp) {
