@@ -10,7 +10,7 @@ use super::indexed::Keyed;
 use super::owners::Owner;
 use super::runs::RunNo;
 use super::table::Table;
-use super::task_queue::{CallPlace, first_call, last_call};
+use super::task_queue::CallPlace;
 use crate::rows::signed;
 use crate::{
     Approvals, DUE_LIMIT_MAX, List, Page, QuestionChange, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq,
@@ -96,13 +96,6 @@ impl Table {
     fn next_change(&mut self) -> QuestionSeq {
         self.question_changes += 1;
         QuestionSeq(self.question_changes)
-    }
-
-    pub(super) fn remove_questions(&mut self, run: RunNo) {
-        let calls = self.questions.range(QuestionKey::Call(first_call(run)), QuestionKey::Call(last_call(run)));
-        for number in calls.map(|(number, _)| number).collect::<Vec<_>>() {
-            self.questions.take(number);
-        }
     }
 
     /// Those that wait, the earliest deadline first.

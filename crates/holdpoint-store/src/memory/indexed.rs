@@ -49,6 +49,13 @@ impl<R: Keyed> Indexed<R> {
         Some(row)
     }
 
+    /// Removes the rows with keys from `first` to `last`.
+    pub(super) fn remove_range(&mut self, first: R::Key, last: R::Key) {
+        for number in self.range(first, last).map(|(number, _)| number).collect::<Vec<_>>() {
+            self.take(number);
+        }
+    }
+
     pub(super) fn change<T>(&mut self, number: i64, change: impl FnOnce(&mut R) -> T) -> Option<T> {
         let mut row = self.take(number)?;
         let done = change(&mut row);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use holdpoint_core::{Revision, RunId, Status, Timestamp};
 
-use super::approvals::Question;
+use super::approvals::{Question, QuestionKey};
 use super::audit_log::Sealed;
 use super::entry::Entry;
 use super::indexed::Indexed;
@@ -13,7 +13,7 @@ use super::run_leases::Running;
 use super::runs::{RunNo, Runs};
 use super::server_state::Shared;
 use super::sessions::Sessions;
-use super::task_queue::Task;
+use super::task_queue::{Task, TaskKey, first_call, last_call};
 use crate::{CommitError, GrantRow, Head, PRUNE_LIMIT_MAX, PruneRequest, Scope, Transition, is_over};
 
 /// All runs and tasks.
@@ -121,8 +121,9 @@ impl Table {
         let entry = self.runs.remove(run)?;
         entry.deadline().map(|at| self.deadlines.remove(&(at, run)));
         self.running.take(run.0);
-        self.remove_tasks(run);
-        self.remove_questions(run);
+        let (first, last) = (first_call(run), last_call(run));
+        self.tasks.remove_range(TaskKey::Call(first), TaskKey::Call(last));
+        self.questions.remove_range(QuestionKey::Call(first), QuestionKey::Call(last));
         self.sessions.moved(run, Status::Finished);
         self.sessions.remove(run);
         Some(entry.run)

@@ -97,21 +97,13 @@ impl Table {
         for change in &step.tasks {
             let (turn, index) = change.place();
             let place = (number, turn, index);
-            let before = self.tasks.find(&TaskKey::Call(place)).map(|(number, _)| number);
-            before.and_then(|before| self.tasks.take(before));
+            self.tasks.remove_range(TaskKey::Call(place), TaskKey::Call(place));
             if let TaskChange::Open(opening) = change {
                 let key = CallKey { run: run.clone(), turn, index };
                 let agent = owner.agent.clone().unwrap_or_default();
                 let head = opening.head(key, agent, owner.tenant.clone(), step.at, now);
                 self.tasks.add(Task { place, head, body: opening.body.as_slice().into(), result: None });
             }
-        }
-    }
-
-    pub(super) fn remove_tasks(&mut self, run: RunNo) {
-        let tasks = self.tasks.range(TaskKey::Call(first_call(run)), TaskKey::Call(last_call(run)));
-        for number in tasks.map(|(number, _)| number).collect::<Vec<_>>() {
-            self.tasks.take(number);
         }
     }
 
