@@ -2,15 +2,14 @@
 
 use async_trait::async_trait;
 use holdpoint_core::CallKey;
-use holdpoint_store::rows::{kind_number, question_status_number, signed, tenant_key};
+use holdpoint_store::rows::{page, question_status_number, scope_key, signed};
 use holdpoint_store::{
-    Approvals, DUE_LIMIT_MAX, List, Page, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq, Scope, StoreError,
-    page_size, question_columns,
+    Approvals, DUE_LIMIT_MAX, List, Page, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq, Scope, Search,
+    SortedBy, StoreError, question_columns,
 };
-use sqlx::{Postgres, QueryBuilder};
 
 use crate::PostgresStore;
-use crate::columns::{Row, scope_key};
+use crate::columns::Row;
 
 const QUESTION: &str = concat!(
     "select ",
@@ -56,13 +55,9 @@ impl Approvals for PostgresStore {
     }
 
     async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
-        let is_pending = filter.list() == List::PendingQuestions;
-        let start = if is_pending { [i64::MIN, 0] } else { [i64::MAX, i64::MAX] };
-        let from = filter.list().position(filter.cursor.as_ref(), start)?;
-        let rows = self.pool.list("list questions", || list_query(filter, from)).await?;
-        let sorted_by = if is_pending { "due" } else { "seq" };
-        let read = |row: &Row| Ok(([row.int(sorted_by)?, row.int("asked_no")?], row.question()?));
-        Page::collect(filter.list(), page_size(filter.limit), rows.iter().map(read))
+        let rows = self.pool.list("list questions", &search(filter)?).await?;
+        let sorted_by = if filter.list() == List::PendingQuestions { "due" } else { "seq" };
+        page(filter.list(), filter.limit, &rows, [sorted_by, "asked_no"], Row::question)
     }
 
     async fn changes(
@@ -96,49 +91,22 @@ impl Approvals for PostgresStore {
     }
 }
 
-/// One more than the page has, to know whether there is a next one. Only the conditions that are asked for are in it, so that
-/// the index that fits is used.
-pub(crate) fn list_query(filter: &QuestionFilter, from: [i64; 2]) -> QueryBuilder<Postgres> {
-    let is_pending = filter.list() == List::PendingQuestions;
-    let (status, [first, second]) = (question_status_number(filter.status), from);
-    let mut query = QueryBuilder::new(concat!(
+pub(crate) fn search(filter: &QuestionFilter) -> Result<Search, StoreError> {
+    const SELECT: &str = concat!(
         "select ",
         question_columns!(),
-        " from holdpoint_approvals q join holdpoint_runs r on r.run_no = q.run_no where q.status = "
-    ));
-    query.push(status);
-    let order = match (is_pending, &filter.tenant) {
-        (true, _) => {
-            query.push(" and (q.due, q.asked_no) >= (");
-            " order by q.due, q.asked_no"
-        }
+        " from holdpoint_approvals q join holdpoint_runs r on r.run_no = q.run_no where "
+    );
+    let status = question_status_number(filter.status);
+    let (position, order) = match (filter.list() == List::PendingQuestions, &filter.tenant) {
+        (true, _) => ("(q.due, q.asked_no) >= (".to_owned(), "q.due, q.asked_no"),
         // Written so that no index but that of the tenant gives the order.
-        (false, Some(_)) => {
-            query.push(format_args!(" and q.status > 0 and (q.status, q.seq, q.asked_no) <= ({status}, "));
-            " order by q.status desc, q.seq desc, q.asked_no desc"
-        }
-        (false, None) => {
-            query.push(" and (q.seq, q.asked_no) <= (");
-            " order by q.seq desc, q.asked_no desc"
-        }
+        (false, Some(_)) => (
+            format!("q.status > 0 and (q.status, q.seq, q.asked_no) <= ({status}, "),
+            "q.status desc, q.seq desc, q.asked_no desc",
+        ),
+        (false, None) => ("(q.seq, q.asked_no) <= (".to_owned(), "q.seq desc, q.asked_no desc"),
     };
-    query.push_bind(first).push(", ").push_bind(second).push(")");
-    if let Some(tenant) = &filter.tenant {
-        query.push(" and q.tenant = ").push_bind(tenant_key(Some(tenant)));
-    }
-    if let Some(agent) = &filter.agent {
-        query.push(" and q.agent = ").push_bind(agent.to_string());
-    }
-    if let Some(kind) = filter.kind {
-        query.push(" and q.kind = ").push_bind(kind_number(kind));
-    }
-    if let Some(tool) = &filter.tool {
-        query.push(" and q.tool = ").push_bind(tool.as_str().to_owned());
-    }
-    if let Some(run) = &filter.run {
-        query.push(" and q.run_no = (select o.run_no from holdpoint_runs o where o.run_id = ");
-        query.push_bind(run.as_str().to_owned()).push(")");
-    }
-    query.push(order).push(" limit ").push_bind(signed(page_size(filter.limit) + 1));
-    query
+    let by = SortedBy { position, order };
+    filter.search(SELECT, "select o.run_no from holdpoint_runs o where o.run_id = ", &by)
 }

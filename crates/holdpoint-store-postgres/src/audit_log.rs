@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdpoint_core::RunId;
-use holdpoint_store::rows::{audit_page, signed, tenant_key};
+use holdpoint_store::rows::{audit_page, limit, scope_key, signed, tenant_key};
 use holdpoint_store::{
     AuditLog, AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, List, Page, Scope, Seal, SealedRun, StoreError,
     Tombstone, Trace, Unsealed,
 };
 
 use crate::PostgresStore;
-use crate::columns::{Row, limit, scope_key};
+use crate::columns::Row;
 
 #[cfg(all(test, feature = "server-tests"))]
 pub(crate) use seal::{LAST, TO_SEAL};

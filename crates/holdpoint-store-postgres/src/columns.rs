@@ -1,8 +1,8 @@
 //! Rows of PostgreSQL, read by the names of their columns.
 
-use holdpoint_core::{RunId, Timestamp};
+use holdpoint_core::Timestamp;
+use holdpoint_store::StoreError;
 use holdpoint_store::rows::{self, Columns, corrupt};
-use holdpoint_store::{DUE_LIMIT_MAX, Scope, StoreError};
 use sqlx::postgres::{PgRow, Postgres};
 use sqlx::{Decode, Type};
 
@@ -36,20 +36,6 @@ impl Columns for Stored {
     fn bytes(&self, column: &str) -> Result<Option<&[u8]>, StoreError> {
         self.get(column)
     }
-}
-
-pub(crate) fn run_ids(rows: &[Row]) -> Result<Vec<RunId>, StoreError> {
-    rows.iter().map(Row::run).collect()
-}
-
-/// A bound on what a search returns.
-pub(crate) fn limit(limit: usize) -> i64 {
-    rows::signed(limit.min(DUE_LIMIT_MAX))
-}
-
-/// The tenant of a scope as it is stored.
-pub(crate) fn scope_key(scope: &Scope) -> Option<String> {
-    scope.tenant().map(|tenant| rows::tenant_key(Some(tenant)))
 }
 
 /// Milliseconds as the database counts them.

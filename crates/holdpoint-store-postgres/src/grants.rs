@@ -2,14 +2,13 @@
 
 use async_trait::async_trait;
 use holdpoint_core::ToolName;
-use holdpoint_store::rows::{signed, tenant_key};
+use holdpoint_store::rows::{page, scope_key, signed, tenant_key};
 use holdpoint_store::{
-    GRANTS_MATCHED_MAX, GrantFilter, GrantRow, Grants, List, Page, Scope, StoreError, grant_columns, page_size,
+    GRANTS_MATCHED_MAX, GrantFilter, GrantRow, Grants, List, Page, Scope, StoreError, grant_columns,
 };
-use sqlx::{Postgres, QueryBuilder};
 
 use crate::PostgresStore;
-use crate::columns::{Row, scope_key};
+use crate::columns::Row;
 use crate::commit::token;
 use crate::sql::now;
 
@@ -25,6 +24,7 @@ const GRANT: &str = concat!(
     grant_columns!(),
     " from holdpoint_grants where grant_id = $1 and ($2::text is null or tenant = $2)"
 );
+pub(crate) const GRANTS: &str = concat!("select ", grant_columns!(), " from holdpoint_grants where ");
 /// A request that is sent again because its answer was lost has revoked the grant.
 const REVOKE: &str = concat!(
     "update holdpoint_grants set revoked_by = $3, last_request = $5, revoked_at = coalesce(revoked_at, ",
@@ -44,10 +44,8 @@ impl Grants for PostgresStore {
     }
 
     async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
-        let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
-        let rows = self.pool.list("list grants", || list_query(filter, from)).await?;
-        let read = |row: &Row| Ok(([row.int("grant_no")?], row.grant()?));
-        Page::collect(List::Grants, page_size(filter.limit), rows.iter().map(read))
+        let rows = self.pool.list("list grants", &filter.search(GRANTS)?).await?;
+        page(List::Grants, filter.limit, &rows, ["grant_no"], Row::grant)
     }
 
     async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
@@ -61,19 +59,4 @@ impl Grants for PostgresStore {
         let revoke = || sqlx::query(REVOKE).bind(&key).bind(id).bind(by).bind(self.clock.given_us()).bind(token);
         Ok(!self.pool.rows("revoke a grant", revoke).await?.is_empty())
     }
-}
-
-/// One more than the page has, to know whether there is a next one.
-pub(crate) fn list_query(filter: &GrantFilter, from: i64) -> QueryBuilder<Postgres> {
-    let mut query =
-        QueryBuilder::new(concat!("select ", grant_columns!(), " from holdpoint_grants where grant_no <= "));
-    query.push_bind(from);
-    if let Some(tenant) = &filter.tenant {
-        query.push(" and tenant = ").push_bind(tenant_key(Some(tenant)));
-    }
-    if let Some(tool) = &filter.tool {
-        query.push(" and tool = ").push_bind(tool.as_str().to_owned());
-    }
-    query.push(" order by grant_no desc limit ").push_bind(signed(page_size(filter.limit) + 1));
-    query
 }

@@ -18,7 +18,6 @@ mod run_leases;
 mod run_log;
 mod schema;
 mod server_state;
-mod sessions;
 mod sql;
 mod task_queue;
 #[cfg(feature = "testing")]
@@ -80,11 +79,12 @@ impl PostgresStore {
         let _ = first.close().await;
         let committers = (options.connections / 2).clamp(1, COMMITTERS_MAX);
         let others = options.connections.saturating_sub(committers).max(1);
+        let committing = Pool::new(address.clone(), options.outage_ms, committers);
         let pool = Arc::new(Pool::new(address, options.outage_ms, others));
         let wakes = Arc::new(Wakes::default());
         let mut background = wakes.start(&pool);
         background.spawn(clock::follow(Arc::clone(&pool), Arc::clone(&clock)));
-        let shared = Shared { pool: Arc::clone(&pool), clock: Arc::clone(&clock), wakes: Arc::clone(&wakes) };
+        let shared = Shared { pool: committing, clock: Arc::clone(&clock), wakes: Arc::clone(&wakes) };
         Ok(Self { pool, clock, wakes, commits: Commits::start(committers, shared), _background: background })
     }
 }

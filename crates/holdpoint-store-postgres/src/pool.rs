@@ -6,10 +6,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use holdpoint_store::StoreError;
+use holdpoint_store::{Search, StoreError, Value};
 use sqlx::postgres::{PgArguments, PgConnection, Postgres};
 use sqlx::query::Query;
-use sqlx::{ConnectOptions, Connection, QueryBuilder};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -97,16 +97,15 @@ impl Pool {
     }
 
     /// The rows of a statement that depends on a filter.
-    pub(crate) async fn list(
-        &self,
-        doing: &'static str,
-        make: impl Fn() -> QueryBuilder<Postgres>,
-    ) -> Result<Vec<Row>, StoreError> {
-        let attempt = || {
-            let mut query = make();
-            async move { self.once(query.build()).await }
+    pub(crate) async fn list(&self, doing: &'static str, search: &Search) -> Result<Vec<Row>, StoreError> {
+        let statement = || {
+            let statement = sqlx::query(AssertSqlSafe(search.sql.clone()));
+            search.values.iter().fold(statement, |statement, value| match value {
+                Value::Int(number) => statement.bind(*number),
+                Value::Text(text) => statement.bind(text.as_str()),
+            })
         };
-        self.retrying(doing, attempt).await
+        self.rows(doing, statement).await
     }
 
     /// The rows of a statement, sent once.

@@ -1,11 +1,10 @@
 //! Removes runs that are over.
 
 use holdpoint_core::RunId;
-use holdpoint_store::rows::{signed, tenant_key};
+use holdpoint_store::rows::{run_ids, signed, tenant_key};
 use holdpoint_store::{PRUNE_LIMIT_MAX, PruneRequest, StoreError};
 
 use crate::PostgresStore;
-use crate::columns::run_ids;
 use crate::sql::now;
 
 /// Runs that a commit moves at this moment are left for the next time.

@@ -2,14 +2,13 @@
 
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, RunId};
-use holdpoint_store::rows::signed;
+use holdpoint_store::rows::{distinct, limit, signed};
 use holdpoint_store::{
     Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, LeaseOf, LeaseState, OverlongLease, RunLeases, StoreError,
 };
 
 use crate::PostgresStore;
-use crate::columns::{Row, limit};
-use crate::run_log::distinct;
+use crate::columns::Row;
 use crate::sql::{moment, now};
 
 const RENEW: &str = concat!(

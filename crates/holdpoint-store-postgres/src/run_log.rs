@@ -1,19 +1,16 @@
 //! The logs of runs.
 
-use std::collections::BTreeSet;
-
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId, Timestamp};
-use holdpoint_store::rows::{signed, status_number, tenant_key};
+use holdpoint_store::rows::{self, distinct, limit, scope_key, signed};
 use holdpoint_store::{
     Agents, CommitError, Head, List, Page, PruneRequest, Record, RunFilter, RunLog, Scope, SessionFilter, SessionRow,
-    StoreError, Topic, Transition, head_columns, is_over, page_size,
+    StoreError, Topic, Transition, head_columns,
 };
-use sqlx::{Postgres, QueryBuilder};
 use tokio::sync::watch;
 
-use crate::columns::{Row, limit, run_ids, scope_key};
-use crate::{PostgresStore, prune, sessions};
+use crate::columns::Row;
+use crate::{PostgresStore, prune};
 
 const HEAD: &str = concat!(
     "select ",
@@ -30,10 +27,12 @@ pub(crate) const DUE: &str = "select r.run_id from unnest($1::text[]) as a(agent
         where agent = a.agent and deadline is not null and deadline <= $2 order by deadline, run_no limit $3) r \
     order by r.deadline, r.run_no limit $3";
 
-/// Each agent once.
-pub(crate) fn distinct(agents: &Agents) -> Vec<&str> {
-    agents.iter().map(|agent| &**agent).collect::<BTreeSet<_>>().into_iter().collect()
-}
+pub(crate) const RUNS: &str = concat!("select ", head_columns!(), " from holdpoint_runs r where ");
+/// The last run of each session stands for it.
+pub(crate) const SESSIONS: &str = "select r.run_no, r.session, r.tenant, r.run_id, r.agent, r.status, r.created_at, \
+        r.updated_at, (select count(*) from holdpoint_runs c where c.session = r.session and c.tenant = r.tenant) as runs \
+    from holdpoint_runs r where r.session is not null and not exists (select 1 from holdpoint_runs n \
+        where n.session = r.session and n.tenant = r.tenant and n.run_no > r.run_no) and ";
 
 #[async_trait]
 impl RunLog for PostgresStore {
@@ -45,12 +44,7 @@ impl RunLog for PostgresStore {
         let key = scope_key(scope);
         let load = || sqlx::query(LOAD).bind(run.as_str()).bind(signed(after.0)).bind(key.as_deref());
         let rows = self.pool.rows("read the records of the run", load).await?;
-        if rows.is_empty() {
-            return Err(StoreError::NotFound { run: run.clone() });
-        }
-        let mut records = Vec::new();
-        rows.iter().try_for_each(|row| row.records(after, &mut records))?;
-        Ok(records)
+        rows::records(&rows, run, after)
     }
 
     async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
@@ -60,16 +54,14 @@ impl RunLog for PostgresStore {
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
-        let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
-        let rows = self.pool.list("list runs", || list_query(filter, from)).await?;
-        let read = |row: &Row| Ok(([row.int("run_no")?], row.head()?));
-        Page::collect(List::Runs, page_size(filter.limit), rows.iter().map(read))
+        let rows = self.pool.list("list runs", &filter.search(RUNS)?).await?;
+        rows::page(List::Runs, filter.limit, &rows, ["run_no"], Row::head)
     }
 
     async fn due(&self, agents: &Agents, at: Timestamp, most: usize) -> Result<Vec<RunId>, StoreError> {
         let agents = distinct(agents);
         let due = || sqlx::query(DUE).bind(&agents).bind(at.0).bind(limit(most));
-        run_ids(&self.pool.rows("find runs that are due", due).await?)
+        rows::run_ids(&self.pool.rows("find runs that are due", due).await?)
     }
 
     async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
@@ -77,10 +69,8 @@ impl RunLog for PostgresStore {
     }
 
     async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
-        let [from] = List::Sessions.position(filter.cursor.as_ref(), [i64::MAX])?;
-        let rows = self.pool.list("list sessions", || sessions::list_query(filter, from)).await?;
-        let read = |row: &Row| Ok(([row.int("run_no")?], row.session()?));
-        Page::collect(List::Sessions, page_size(filter.limit), rows.iter().map(read))
+        let rows = self.pool.list("list sessions", &filter.search(SESSIONS)?).await?;
+        rows::page(List::Sessions, filter.limit, &rows, ["run_no"], Row::session)
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
@@ -94,29 +84,4 @@ impl RunLog for PostgresStore {
     fn now(&self) -> Timestamp {
         self.clock.now()
     }
-}
-
-/// One more than the page has, to know whether there is a next one. Only the conditions that are asked for are in it, so that
-/// the index that fits is used.
-pub(crate) fn list_query(filter: &RunFilter, from: i64) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new(concat!("select ", head_columns!(), " from holdpoint_runs r where r.run_no <= "));
-    query.push_bind(from);
-    if let Some(status) = filter.status {
-        query.push(" and r.status = ").push_bind(status_number(status));
-        // Runs that are not over are few among those that are; they have an index of their own.
-        if !is_over(status) {
-            query.push(" and r.status < 3");
-        }
-    }
-    if let Some(agent) = &filter.agent {
-        query.push(" and r.agent = ").push_bind(agent.to_string());
-    }
-    if let Some(tenant) = &filter.tenant {
-        query.push(" and r.tenant = ").push_bind(tenant_key(Some(tenant)));
-    }
-    if let Some(session) = &filter.session {
-        query.push(" and r.session = ").push_bind(session.to_string());
-    }
-    query.push(" order by r.run_no desc limit ").push_bind(signed(page_size(filter.limit) + 1));
-    query
 }

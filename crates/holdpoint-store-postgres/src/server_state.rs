@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdpoint_store::rows::{corrupt, pack_tools, tenant_key};
+use holdpoint_store::rows::{corrupt, limit, pack_tools, scope_key, tenant_key};
 use holdpoint_store::{
     DUE_LIMIT_MAX, RESPONSE_KEPT_MS, Reservation, Reserved, ResponseKey, Scope, ServerState, StoreError, StoreTally,
     Swept, WORKER_KEPT_MS, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
 };
 
 use crate::PostgresStore;
-use crate::columns::{Row, limit, micros, scope_key};
+use crate::columns::{Row, micros};
 use crate::commit::token;
 use crate::sql::now;
 

@@ -4,18 +4,16 @@ mod lease;
 
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, RunId};
-use holdpoint_store::rows::{signed, stage_number, tenant_key};
+use holdpoint_store::rows::{distinct, limit, page, run_ids, scope_key, signed};
 use holdpoint_store::{
     Agents, DeliveredTask, LEASE_MS_MAX, LeaseRequest, LeaseState, LeasedTask, List, Page, Release, Scope, StoreError,
-    TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, Topic, packed, page_size, task_columns,
+    TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, Topic, packed, task_columns,
 };
-use sqlx::{Postgres, QueryBuilder};
 
 use crate::PostgresStore;
-use crate::columns::{Row, limit, micros, run_ids, scope_key};
+use crate::columns::{Row, micros};
 use crate::commit::token;
 use crate::pool::Statement;
-use crate::run_log::distinct;
 use crate::sql::{moment, now};
 
 #[cfg(all(test, feature = "server-tests"))]
@@ -94,6 +92,9 @@ const TASK: &str = concat!(
     " from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
      where r.run_id = $1 and t.turn = $2 and t.call_index = $3 and ($4::text is null or t.tenant = $4)"
 );
+
+const TASKS: &str =
+    concat!("select ", task_columns!(), " from holdpoint_tasks t join holdpoint_runs r on r.run_no = t.run_no where ");
 
 /// A fence that the database cannot hold is that of no lease.
 fn fence(lease: &TaskLease) -> i64 {
@@ -197,30 +198,7 @@ impl TaskQueue for PostgresStore {
     }
 
     async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
-        let [from] = List::Tasks.position(filter.cursor.as_ref(), [0])?;
-        let rows = self.pool.list("list tasks", || list_query(filter, from)).await?;
-        let read = |row: &Row| Ok(([row.int("task_no")?], row.task()?));
-        Page::collect(List::Tasks, page_size(filter.limit), rows.iter().map(read))
+        let rows = self.pool.list("list tasks", &filter.search(TASKS)?).await?;
+        page(List::Tasks, filter.limit, &rows, ["task_no"], Row::task)
     }
-}
-
-/// One more than the page has, to know whether there is a next one.
-fn list_query(filter: &TaskFilter, from: i64) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new(concat!(
-        "select ",
-        task_columns!(),
-        " from holdpoint_tasks t join holdpoint_runs r on r.run_no = t.run_no where t.task_no >= "
-    ));
-    query.push_bind(from);
-    if let Some(tenant) = &filter.tenant {
-        query.push(" and t.tenant = ").push_bind(tenant_key(Some(tenant)));
-    }
-    if let Some(tool) = &filter.tool {
-        query.push(" and t.tool = ").push_bind(tool.as_str().to_owned());
-    }
-    if let Some(stage) = filter.stage {
-        query.push(" and t.state = ").push_bind(stage_number(stage));
-    }
-    query.push(" order by t.task_no limit ").push_bind(signed(page_size(filter.limit) + 1));
-    query
 }

@@ -4,18 +4,16 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use holdpoint_core::{CallIndex, CallKey, Turn};
-use holdpoint_store::rows::{kind_number, question_status_number, signed, tenant_key};
+use holdpoint_store::rows::{kind_number, page, question_status_number, scope_key, signed};
 use holdpoint_store::{
     Approvals, DUE_LIMIT_MAX, List, Page, QuestionChange, QuestionChanges, QuestionFilter, QuestionRow, QuestionSeq,
-    Scope, Step, StoreError, page_size, question_columns,
+    Scope, Search, SortedBy, Step, StoreError, question_columns,
 };
-use sqlx::{QueryBuilder, Sqlite};
 
 use crate::SqliteStore;
 use crate::batch::Batch;
 use crate::columns::Row;
 use crate::json_rows::JsonRows;
-use crate::run_log::scope_key;
 
 /// A question that is pending keeps its beginning; one that ended begins anew.
 pub(crate) const OPEN: &str = "INSERT INTO approvals (run_no, turn, call_index, agent, tenant, tool, kind, status, deadline, \
@@ -119,10 +117,9 @@ impl Approvals for SqliteStore {
     }
 
     async fn list(&self, filter: &QuestionFilter) -> Result<Page<QuestionRow>, StoreError> {
-        let rows = self.readers.list("list questions", list_query(filter)?).await?;
+        let rows = self.readers.list("list questions", &search(filter)?).await?;
         let sorted_by = if filter.list() == List::PendingQuestions { "due" } else { "seq" };
-        let read = |row: &Row| Ok(([row.int(sorted_by)?, row.int("asked_no")?], row.question()?));
-        Page::collect(filter.list(), page_size(filter.limit), rows.iter().map(read))
+        page(filter.list(), filter.limit, &rows, [sorted_by, "asked_no"], Row::question)
     }
 
     async fn changes(
@@ -157,40 +154,14 @@ impl Approvals for SqliteStore {
     }
 }
 
-/// One more than the page has, to know whether there is a next one.
-pub(crate) fn list_query(filter: &QuestionFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let is_pending = filter.list() == List::PendingQuestions;
-    let start = if is_pending { [i64::MIN, 0] } else { [i64::MAX, i64::MAX] };
-    let [first, second] = filter.list().position(filter.cursor.as_ref(), start)?;
-    let mut query = QueryBuilder::new(concat!(
-        "SELECT ",
-        question_columns!(),
-        " FROM approvals q CROSS JOIN runs r ON r.run_no = q.run_no"
-    ));
-    // Written out, so that SQLite sees which partial index covers it.
-    query.push(format_args!(" WHERE q.status = {}", question_status_number(filter.status)));
-    if !is_pending {
-        query.push(" AND q.status > 0");
-    }
-    if let Some(tenant) = &filter.tenant {
-        query.push(" AND q.tenant = ").push_bind(tenant_key(Some(tenant)));
-    }
-    if let Some(kind) = filter.kind {
-        query.push(" AND q.kind = ").push_bind(kind_number(kind));
-    }
-    if let Some(tool) = &filter.tool {
-        query.push(" AND q.tool = ").push_bind(tool.as_str().to_owned());
-    }
-    if let Some(agent) = &filter.agent {
-        query.push(" AND q.agent = ").push_bind(agent.to_string());
-    }
-    if let Some(run) = &filter.run {
-        query.push(" AND q.run_no = (SELECT o.run_no FROM runs o WHERE o.run_id = ");
-        query.push_bind(run.as_str().to_owned()).push(")");
-    }
-    query.push(if is_pending { " AND (q.due, q.asked_no) >= (" } else { " AND (q.seq, q.asked_no) <= (" });
-    query.push_bind(first).push(", ").push_bind(second).push(")");
-    query.push(if is_pending { " ORDER BY q.due, q.asked_no" } else { " ORDER BY q.seq DESC, q.asked_no DESC" });
-    query.push(" LIMIT ").push_bind(signed(page_size(filter.limit) + 1));
-    Ok(query)
+pub(crate) fn search(filter: &QuestionFilter) -> Result<Search, StoreError> {
+    const SELECT: &str =
+        concat!("SELECT ", question_columns!(), " FROM approvals q CROSS JOIN runs r ON r.run_no = q.run_no WHERE ");
+    let (position, order) = if filter.list() == List::PendingQuestions {
+        ("(q.due, q.asked_no) >= (", "q.due, q.asked_no")
+    } else {
+        ("q.status > 0 AND (q.seq, q.asked_no) <= (", "q.seq DESC, q.asked_no DESC")
+    };
+    let by = SortedBy { position: position.to_owned(), order };
+    filter.search(SELECT, "SELECT o.run_no FROM runs o WHERE o.run_id = ", &by)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use holdpoint_core::{RunId, Timestamp};
 use holdpoint_store::audit::pack_sealed;
-use holdpoint_store::rows::{audit_page, corrupt, signed, tenant_key};
+use holdpoint_store::rows::{audit_page, corrupt, limit, scope_key, signed, tenant_key};
 use holdpoint_store::{
     AuditLog, AuditRow, AuditScope, AuditedRun, Cursor, DUE_LIMIT_MAX, List, Page, Scope, Seal, SealedRun, StoreError,
     Tombstone, Trace, Unsealed,
@@ -18,7 +18,6 @@ use crate::columns::{Row, row};
 use crate::fault::store_error;
 use crate::json_rows::JsonRows;
 use crate::request::Request;
-use crate::run_log::{limit, scope_key};
 use crate::{Readers, SqliteStore};
 
 pub(crate) const AUDIT: &str = "SELECT l.last_seq, l.at, l.audit, l.link FROM runs r JOIN log l ON l.run_no = r.run_no \

@@ -2,17 +2,14 @@
 
 use async_trait::async_trait;
 use holdpoint_core::ToolName;
-use holdpoint_store::rows::{signed, tenant_key};
+use holdpoint_store::rows::{page, scope_key, signed, tenant_key};
 use holdpoint_store::{
-    GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantRow, Grants, List, Page, Scope, Step, StoreError,
-    grant_columns, page_size,
+    GRANTS_MATCHED_MAX, GrantFilter, GrantOpening, GrantRow, Grants, List, Page, Scope, Step, StoreError, grant_columns,
 };
-use sqlx::{QueryBuilder, Sqlite};
 
 use crate::SqliteStore;
 use crate::columns::Row;
 use crate::json_rows::JsonRows;
-use crate::run_log::scope_key;
 
 /// A name that is there already stays as it is.
 pub(crate) const OPEN_GRANTS: &str = "INSERT INTO grants (grant_id, tenant, tool, until, created_at, body) \
@@ -29,6 +26,8 @@ pub(crate) const MATCHING: &str = concat!(
 );
 pub(crate) const GRANT: &str =
     concat!("SELECT ", grant_columns!(), " FROM grants WHERE grant_id = $1 AND ($2 IS NULL OR tenant = $2)");
+
+pub(crate) const GRANTS: &str = concat!("SELECT ", grant_columns!(), " FROM grants WHERE ");
 
 /// Adds the grants of a transition to those that are written.
 pub(crate) fn open_grants(rows: &mut JsonRows, tenant: &str, step: &Step) {
@@ -47,9 +46,8 @@ impl Grants for SqliteStore {
     }
 
     async fn list(&self, filter: &GrantFilter) -> Result<Page<GrantRow>, StoreError> {
-        let rows = self.readers.list("list grants", list_query(filter)?).await?;
-        let read = |row: &Row| Ok(([row.int("grant_no")?], row.grant()?));
-        Page::collect(List::Grants, page_size(filter.limit), rows.iter().map(read))
+        let rows = self.readers.list("list grants", &filter.search(GRANTS)?).await?;
+        page(List::Grants, filter.limit, &rows, ["grant_no"], Row::grant)
     }
 
     async fn find(&self, scope: &Scope, id: &str) -> Result<Option<GrantRow>, StoreError> {
@@ -65,19 +63,4 @@ impl Grants for SqliteStore {
         })
         .await
     }
-}
-
-/// One more than the page has, to know whether there is a next one.
-pub(crate) fn list_query(filter: &GrantFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let [from] = List::Grants.position(filter.cursor.as_ref(), [i64::MAX])?;
-    let mut query = QueryBuilder::new(concat!("SELECT ", grant_columns!(), " FROM grants WHERE grant_no <= "));
-    query.push_bind(from);
-    if let Some(tenant) = &filter.tenant {
-        query.push(" AND tenant = ").push_bind(tenant_key(Some(tenant)));
-    }
-    if let Some(tool) = &filter.tool {
-        query.push(" AND tool = ").push_bind(tool.as_str().to_owned());
-    }
-    query.push(" ORDER BY grant_no DESC LIMIT ").push_bind(signed(page_size(filter.limit) + 1));
-    Ok(query)
 }

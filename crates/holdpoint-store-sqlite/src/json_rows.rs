@@ -5,7 +5,8 @@
 
 use std::fmt::Write;
 
-use holdpoint_store::rows::signed;
+use holdpoint_store::Agents;
+use holdpoint_store::rows::{distinct, signed};
 
 /// Rows for a statement: `$1` is the JSON and `$2` the bytes.
 pub(crate) struct JsonRows {
@@ -25,6 +26,12 @@ pub(crate) struct Values {
 pub(crate) struct JsonRow<'a> {
     rows: &'a mut JsonRows,
     is_first: bool,
+}
+
+impl Values {
+    pub(crate) fn of_agents(agents: &Agents) -> Self {
+        JsonRows::of_texts(distinct(agents)).into_values()
+    }
 }
 
 impl Default for JsonRows {

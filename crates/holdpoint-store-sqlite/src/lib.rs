@@ -19,7 +19,6 @@ mod run_leases;
 mod run_log;
 mod schema;
 mod server_state;
-mod sessions;
 mod task_queue;
 mod wait;
 mod writer;
@@ -30,10 +29,10 @@ use std::sync::{Arc, Mutex};
 
 use holdpoint_core::RunId;
 pub use holdpoint_store::Migrate;
-use holdpoint_store::{Clock, Notifier, StoreError, StoreFault, SystemClock};
+use holdpoint_store::{Clock, Notifier, Search, StoreError, StoreFault, SystemClock, Value};
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqlitePoolOptions};
-use sqlx::{QueryBuilder, Sqlite, SqlitePool};
+use sqlx::{AssertSqlSafe, Sqlite, SqlitePool};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -175,8 +174,13 @@ impl Readers {
         sqlx::query(sql).bind(rows.json).bind(rows.bytes)
     }
 
-    async fn list(&self, doing: &'static str, mut query: QueryBuilder<Sqlite>) -> Result<Vec<Row>, StoreError> {
-        self.rows(doing, query.build()).await
+    async fn list(&self, doing: &'static str, search: &Search) -> Result<Vec<Row>, StoreError> {
+        let query = sqlx::query(AssertSqlSafe(search.sql.clone()));
+        let query = search.values.iter().fold(query, |query, value| match value {
+            Value::Int(number) => query.bind(*number),
+            Value::Text(text) => query.bind(text.as_str()),
+        });
+        self.rows(doing, query).await
     }
 
     /// A statement that says yes or no, as `found`.

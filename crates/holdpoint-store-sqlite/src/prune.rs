@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use holdpoint_core::RunId;
-use holdpoint_store::rows::{signed, tenant_key};
+use holdpoint_store::rows::{run_ids, signed, tenant_key};
 use holdpoint_store::{Notifier, PRUNE_LIMIT_MAX, PruneRequest};
 
 use crate::batch::{Batch, Statement};
 use crate::group::Group;
 use crate::request::Read;
-use crate::run_log::run_ids;
 
 /// `$1` the moment, `$2` how many, `$3` the tenant if only its runs are pruned, `$4` now.
 macro_rules! over {

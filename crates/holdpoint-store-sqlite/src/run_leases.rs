@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, RunId};
-use holdpoint_store::rows::signed;
+use holdpoint_store::rows::{limit, run_ids, signed};
 use holdpoint_store::{
     Agents, CLAIM_LIMIT_MAX, ClaimRequest, Hold, LeaseOf, LeaseState, OverlongLease, RunLeases, StoreError,
 };
 
 use crate::columns::Row;
+use crate::json_rows::Values;
 use crate::request::About;
-use crate::run_log::{agent_rows, limit, run_ids};
 use crate::{Readers, SqliteStore};
 
 /// The runs that can be claimed: `$1` and `$2` agents, `$3` the moment, `$4` how many.
@@ -55,7 +55,7 @@ impl RunLeases for SqliteStore {
 
     /// Idle processes ask often and get nothing: they need not wait for the writer.
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<RunId>, StoreError> {
-        let agents = agent_rows(&request.agents);
+        let agents = Values::of_agents(&request.agents);
         let any = Readers::search(ANY_CLAIMABLE, agents.clone()).bind(self.clock.lease_moment().0);
         if !self.readers.exists(any).await? {
             return Ok(Vec::new());
@@ -73,7 +73,8 @@ impl RunLeases for SqliteStore {
     }
 
     async fn overlong(&self, agents: &Agents, most: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        let find = Readers::search(OVERLONG, agent_rows(agents)).bind(self.clock.lease_moment().0).bind(limit(most));
+        let find =
+            Readers::search(OVERLONG, Values::of_agents(agents)).bind(self.clock.lease_moment().0).bind(limit(most));
         self.readers.rows("find overlong leases", find).await?.iter().map(Row::overlong_lease).collect()
     }
 

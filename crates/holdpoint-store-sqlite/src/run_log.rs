@@ -1,22 +1,20 @@
 //! The logs of runs.
 
-use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
 use async_trait::async_trait;
 use holdpoint_core::{Revision, RunId, Timestamp};
-use holdpoint_store::rows::{signed, status_number, tenant_key};
+use holdpoint_store::rows::{self, limit, scope_key, signed};
 use holdpoint_store::{
-    Agents, CommitError, DUE_LIMIT_MAX, Head, List, Page, PruneRequest, Record, RunFilter, RunLog, Scope,
-    SessionFilter, SessionRow, Step, StoreError, Topic, Transition, head_columns, is_paused, page_size,
+    Agents, CommitError, Head, List, Page, PruneRequest, Record, RunFilter, RunLog, Scope, SessionFilter, SessionRow,
+    Step, StoreError, Topic, Transition, head_columns,
 };
-use sqlx::{QueryBuilder, Sqlite};
 use tokio::sync::watch;
 
 use crate::columns::Row;
-use crate::json_rows::{JsonRows, Values};
+use crate::json_rows::Values;
 use crate::request::About;
-use crate::{Readers, SqliteStore, prune, sessions};
+use crate::{Readers, SqliteStore, prune};
 
 pub(crate) const HEAD: &str =
     concat!("SELECT ", head_columns!(), " FROM runs r WHERE r.run_id = $1 AND ($2 IS NULL OR r.tenant = $2)");
@@ -30,24 +28,12 @@ pub(crate) const DUE: &str = "SELECT r.run_id FROM json_each($1) j CROSS JOIN ru
      WHERE d.agent = CAST(substr($2, j.value->>0, j.value->>1) AS TEXT) AND d.deadline <= $3 \
      ORDER BY d.deadline, d.run_no LIMIT $4) ORDER BY r.deadline, r.run_no LIMIT $4";
 
-/// Each agent once, so that nothing is found twice.
-pub(crate) fn agent_rows(agents: &Agents) -> Values {
-    let agents: BTreeSet<&str> = agents.iter().map(|agent| &**agent).collect();
-    JsonRows::of_texts(agents).into_values()
-}
-
-/// The tenant of a scope as it is stored.
-pub(crate) fn scope_key(scope: &Scope) -> Option<String> {
-    scope.tenant().map(|tenant| tenant_key(Some(tenant)))
-}
-
-pub(crate) fn limit(limit: usize) -> i64 {
-    signed(limit.min(DUE_LIMIT_MAX))
-}
-
-pub(crate) fn run_ids(rows: &[Row]) -> Result<Vec<RunId>, StoreError> {
-    rows.iter().map(Row::run).collect()
-}
+pub(crate) const RUNS: &str = concat!("SELECT ", head_columns!(), " FROM runs r WHERE ");
+/// The last run of each session stands for it.
+pub(crate) const SESSIONS: &str = "SELECT r.run_no, r.session, r.tenant, r.run_id, r.agent, r.status, r.created_at, r.updated_at, \
+     (SELECT count(*) FROM runs c WHERE c.session = r.session AND c.tenant = r.tenant) AS runs \
+     FROM runs r WHERE r.session IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs n \
+     WHERE n.session = r.session AND n.tenant = r.tenant AND n.run_no > r.run_no) AND ";
 
 #[async_trait]
 impl RunLog for SqliteStore {
@@ -59,12 +45,7 @@ impl RunLog for SqliteStore {
     async fn load(&self, scope: &Scope, run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
         let load = sqlx::query(LOAD).bind(run.as_str()).bind(signed(after.0)).bind(scope_key(scope));
         let rows = self.readers.rows("read the records of the run", load).await?;
-        if rows.is_empty() {
-            return Err(not_found(run));
-        }
-        let mut records = Vec::new();
-        rows.iter().try_for_each(|row| row.records(after, &mut records))?;
-        Ok(records)
+        rows::records(&rows, run, after)
     }
 
     async fn head(&self, scope: &Scope, run: &RunId) -> Result<Option<Head>, StoreError> {
@@ -73,14 +54,13 @@ impl RunLog for SqliteStore {
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Page<Head>, StoreError> {
-        let rows = self.readers.list("list runs", list_query(filter)?).await?;
-        let read = |row: &Row| Ok(([row.int("run_no")?], row.head()?));
-        Page::collect(List::Runs, page_size(filter.limit), rows.iter().map(read))
+        let rows = self.readers.list("list runs", &filter.search(RUNS)?).await?;
+        rows::page(List::Runs, filter.limit, &rows, ["run_no"], Row::head)
     }
 
     async fn due(&self, agents: &Agents, at: Timestamp, most: usize) -> Result<Vec<RunId>, StoreError> {
-        let due = Readers::search(DUE, agent_rows(agents)).bind(at.0).bind(limit(most));
-        run_ids(&self.readers.rows("find runs that are due", due).await?)
+        let due = Readers::search(DUE, Values::of_agents(agents)).bind(at.0).bind(limit(most));
+        rows::run_ids(&self.readers.rows("find runs that are due", due).await?)
     }
 
     async fn changed(&self, run: &RunId, after: Revision) -> Result<Revision, StoreError> {
@@ -94,9 +74,8 @@ impl RunLog for SqliteStore {
     }
 
     async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionRow>, StoreError> {
-        let rows = self.readers.list("list sessions", sessions::list_query(filter)?).await?;
-        let read = |row: &Row| Ok(([row.int("run_no")?], row.session()?));
-        Page::collect(List::Sessions, page_size(filter.limit), rows.iter().map(read))
+        let rows = self.readers.list("list sessions", &filter.search(SESSIONS)?).await?;
+        rows::page(List::Sessions, filter.limit, &rows, ["run_no"], Row::session)
     }
 
     async fn prune(&self, request: &PruneRequest) -> Result<Vec<RunId>, StoreError> {
@@ -127,29 +106,4 @@ impl RunLog for SqliteStore {
 
 fn not_found(run: &RunId) -> StoreError {
     StoreError::NotFound { run: run.clone() }
-}
-
-/// One more than the page has, to know whether there is a next one.
-pub(crate) fn list_query(filter: &RunFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let [from] = List::Runs.position(filter.cursor.as_ref(), [i64::MAX])?;
-    let mut query = QueryBuilder::new(concat!("SELECT ", head_columns!(), " FROM runs r WHERE r.run_no <= "));
-    query.push_bind(from);
-    if let Some(status) = filter.status {
-        // Written out, so that SQLite sees which partial index covers it.
-        query.push(format_args!(" AND r.status = {}", status_number(status)));
-        if is_paused(status) {
-            query.push(" AND r.status IN (1, 2)");
-        }
-    }
-    if let Some(agent) = &filter.agent {
-        query.push(" AND r.agent = ").push_bind(agent.to_string());
-    }
-    if let Some(tenant) = &filter.tenant {
-        query.push(" AND r.tenant > '' AND r.tenant = ").push_bind(tenant_key(Some(tenant)));
-    }
-    if let Some(session) = &filter.session {
-        query.push(" AND r.session = ").push_bind(session.to_string());
-    }
-    query.push(" ORDER BY r.run_no DESC LIMIT ").push_bind(signed(page_size(filter.limit) + 1));
-    Ok(query)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdpoint_store::rows::{before, corrupt, pack_tools, tenant_key};
+use holdpoint_store::rows::{before, corrupt, limit, pack_tools, scope_key, tenant_key};
 use holdpoint_store::{
     DUE_LIMIT_MAX, RESPONSE_KEPT_MS, Reservation, Reserved, ResponseKey, Scope, ServerState, StoreError, StoreTally,
     Swept, WORKER_KEPT_MS, WORKERS_MAX, WorkerRow, WorkerSeen, packed,
@@ -11,7 +11,6 @@ use holdpoint_store::{
 
 use crate::SqliteStore;
 use crate::columns::Row;
-use crate::run_log::{limit, scope_key};
 
 /// Takes the place of one that is past its time, and of the same one that somebody gave up.
 pub(crate) const RESERVE: &str = "INSERT INTO responses (request, digest, begun_at) VALUES ($1, $2, $3) \

@@ -4,19 +4,16 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use holdpoint_core::{CallKey, Fence, RunId};
-use holdpoint_store::rows::{signed, stage_number, tenant_key};
+use holdpoint_store::rows::{limit, page, run_ids, scope_key, signed, tenant_key};
 use holdpoint_store::{
     Agents, DeliveredTask, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, List,
-    Page, Release, Scope, StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, packed, page_size,
-    task_columns,
+    Page, Release, Scope, StoreError, TaskCompletion, TaskFilter, TaskHead, TaskLease, TaskQueue, packed, task_columns,
 };
-use sqlx::{QueryBuilder, Sqlite};
 
 use crate::batch::Statement;
 use crate::columns::Row;
 use crate::json_rows::{JsonRows, Values};
 use crate::request::About;
-use crate::run_log::{agent_rows, limit, run_ids, scope_key};
 use crate::{Readers, SqliteStore};
 
 /// The tasks of a tool that wait: `$1` and `$2` agents with tools, `$3` the moment. A lease of a task past its deadline
@@ -114,6 +111,9 @@ pub(crate) const TASK: &str = concat!(
      AND ($4 IS NULL OR t.tenant = $4)"
 );
 
+pub(crate) const TASKS: &str =
+    concat!("SELECT ", task_columns!(), " FROM tasks t CROSS JOIN runs r ON r.run_no = t.run_no WHERE ");
+
 fn tool_rows(request: &LeaseRequest) -> Values {
     let (mut rows, mut seen) = (JsonRows::default(), HashSet::new());
     for (agent, tool) in request.tools.iter().take(LEASE_TOOLS_MAX) {
@@ -197,7 +197,7 @@ impl TaskQueue for SqliteStore {
     }
 
     async fn collectable(&self, agents: &Agents, most: usize) -> Result<Vec<RunId>, StoreError> {
-        let find = Readers::search(COLLECTABLE, agent_rows(agents)).bind(limit(most));
+        let find = Readers::search(COLLECTABLE, Values::of_agents(agents)).bind(limit(most));
         run_ids(&self.readers.rows("find runs with results", find).await?)
     }
 
@@ -213,7 +213,8 @@ impl TaskQueue for SqliteStore {
     }
 
     async fn lapsed(&self, agents: &Agents, most: usize) -> Result<Vec<TaskHead>, StoreError> {
-        let find = Readers::search(LAPSED, agent_rows(agents)).bind(self.clock.lease_moment().0).bind(limit(most));
+        let find =
+            Readers::search(LAPSED, Values::of_agents(agents)).bind(self.clock.lease_moment().0).bind(limit(most));
         self.readers.rows("find leases that lapsed", find).await?.iter().map(Row::task).collect()
     }
 
@@ -224,30 +225,7 @@ impl TaskQueue for SqliteStore {
     }
 
     async fn list(&self, filter: &TaskFilter) -> Result<Page<TaskHead>, StoreError> {
-        let rows = self.readers.list("list tasks", list_query(filter)?).await?;
-        let read = |row: &Row| Ok(([row.int("task_no")?], row.task()?));
-        Page::collect(List::Tasks, page_size(filter.limit), rows.iter().map(read))
+        let rows = self.readers.list("list tasks", &filter.search(TASKS)?).await?;
+        page(List::Tasks, filter.limit, &rows, ["task_no"], Row::task)
     }
-}
-
-/// One more than the page has, to know whether there is a next one.
-pub(crate) fn list_query(filter: &TaskFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let [from] = List::Tasks.position(filter.cursor.as_ref(), [0])?;
-    let mut query = QueryBuilder::new(concat!(
-        "SELECT ",
-        task_columns!(),
-        " FROM tasks t CROSS JOIN runs r ON r.run_no = t.run_no WHERE t.task_no >= "
-    ));
-    query.push_bind(from);
-    if let Some(tenant) = &filter.tenant {
-        query.push(" AND t.tenant = ").push_bind(tenant_key(Some(tenant)));
-    }
-    if let Some(tool) = &filter.tool {
-        query.push(" AND t.tool = ").push_bind(tool.as_str().to_owned());
-    }
-    if let Some(stage) = filter.stage {
-        query.push(format_args!(" AND t.state = {}", stage_number(stage)));
-    }
-    query.push(" ORDER BY t.task_no LIMIT ").push_bind(signed(page_size(filter.limit) + 1));
-    Ok(query)
 }

@@ -25,6 +25,7 @@ pub mod rows;
 mod run_list;
 mod schema;
 mod scope;
+mod search;
 mod session_list;
 mod step;
 mod store;
@@ -57,6 +58,7 @@ pub use role::{Approvals, AuditLog, Grants, RunLeases, RunLog, ServerState, Task
 pub use run_list::RunFilter;
 pub use schema::{Migrate, check_schema};
 pub use scope::Scope;
+pub use search::{Search, SortedBy, Value};
 pub use session_list::{SessionFilter, SessionRow, SessionUse};
 pub use step::Step;
 pub use store::{AllRoles, DUE_LIMIT_MAX, Store};

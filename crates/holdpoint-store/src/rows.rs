@@ -1,7 +1,8 @@
 //! Rows of a SQL database as the types of this crate. Every database names its columns alike, so that a row is read in one
 //! place; the macros list the columns that each reader needs.
 
-use std::collections::BTreeSet;
+mod values;
+
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -14,7 +15,12 @@ use crate::audit::unpack_sealed;
 use crate::{
     AuditRow, AuditedRun, GrantRow, Head, LeaseOf, Link, List, OverlongLease, Page, QuestionKind, QuestionRow,
     QuestionSeq, QuestionStatus, Record, Reserved, Revoked, Seal, SealedRun, SessionRow, StoreError, StoreFault,
-    StoreTally, TaskHead, TaskStage, TaskState, Tombstone, Trace, Unsealed, WORKER_TOOLS_MAX, WorkerRow, packed,
+    StoreTally, TaskHead, TaskStage, TaskState, Tombstone, Trace, Unsealed, WorkerRow, packed, page_size,
+};
+
+pub use values::{
+    before, distinct, kind_number, limit, pack_tools, question_status_number, repeat_number, scope_key, signed,
+    stage_number, status_number, tenant_key,
 };
 
 /// The columns of [`Row::head`], of `runs r`.
@@ -176,7 +182,7 @@ impl<R: Columns> Row<R> {
     }
 
     /// Adds the records of one transition that come after `after`. A run that has none gives one row of nulls.
-    pub fn records(&self, after: Revision, records: &mut Vec<Record>) -> Result<(), StoreError> {
+    fn records(&self, after: Revision, records: &mut Vec<Record>) -> Result<(), StoreError> {
         let Some(last) = self.0.int("last_seq")?.map(|_| self.number::<u64>("last_seq")).transpose()? else {
             return Ok(());
         };
@@ -366,6 +372,48 @@ impl<R: Columns> Row<R> {
     }
 }
 
+/// The records of a run after `after`. Without any row there is no such run.
+///
+/// # Errors
+/// [`StoreError::NotFound`], or as [`Row`].
+pub fn records<R: Columns>(rows: &[Row<R>], run: &RunId, after: Revision) -> Result<Vec<Record>, StoreError> {
+    if rows.is_empty() {
+        return Err(StoreError::NotFound { run: run.clone() });
+    }
+    let mut records = Vec::new();
+    rows.iter().try_for_each(|row| row.records(after, &mut records))?;
+    Ok(records)
+}
+
+/// The names of runs.
+///
+/// # Errors
+/// As [`Row`].
+pub fn run_ids<R: Columns>(rows: &[Row<R>]) -> Result<Vec<RunId>, StoreError> {
+    rows.iter().map(Row::run).collect()
+}
+
+/// One page of a list, from rows that are sorted by these columns.
+///
+/// # Errors
+/// As [`Row`].
+pub fn page<R: Columns, T, const N: usize>(
+    list: List,
+    limit: Option<usize>,
+    rows: &[Row<R>],
+    sorted_by: [&str; N],
+    read: fn(&Row<R>) -> Result<T, StoreError>,
+) -> Result<Page<T>, StoreError> {
+    let item = |row: &Row<R>| {
+        let mut position = [0; N];
+        for (number, column) in position.iter_mut().zip(sorted_by) {
+            *number = row.int(column)?;
+        }
+        Ok((position, read(row)?))
+    };
+    Page::collect(list, page_size(limit), rows.iter().map(item))
+}
+
 /// A page of audit rows, sorted by run. A run without rows gives one row of nulls. `run` gives the run of a row, for the first
 /// row of each.
 ///
@@ -394,77 +442,6 @@ pub fn audit_page<R: Columns>(
     }
     page.next = (rows.len() == limit).then(|| List::AuditRows.cursor(next));
     Ok(page)
-}
-
-/// A tenant as it is stored: empty for none, `=acme` for tenant `acme`. Sorted as tenants are.
-pub fn tenant_key(tenant: Option<&str>) -> String {
-    tenant.map(|tenant| format!("={tenant}")).unwrap_or_default()
-}
-
-/// The names of a worker's tools as one value: each once, in order.
-pub fn pack_tools(tools: &[ToolName]) -> Vec<u8> {
-    let names: BTreeSet<&str> = tools.iter().map(ToolName::as_str).collect();
-    let names: Vec<Vec<u8>> = names.into_iter().take(WORKER_TOOLS_MAX).map(Into::into).collect();
-    packed::pack(&names)
-}
-
-/// A number that a database can hold. No counter of a store gets near its limit; a caller that asks for more gets nothing.
-pub fn signed<N: TryInto<i64>>(number: N) -> i64 {
-    number.try_into().unwrap_or(i64::MAX)
-}
-
-/// A moment so many milliseconds before another.
-pub fn before(now: Timestamp, ms: u64) -> i64 {
-    now.0.saturating_sub(Timestamp(0).plus_ms(ms).0)
-}
-
-/// How a status is stored. Those from 3 on are over.
-pub fn status_number(status: Status) -> i16 {
-    match status {
-        Status::Running => 0,
-        Status::AwaitingToolConfirmation => 1,
-        Status::AwaitingToolResults => 2,
-        Status::Finished => 3,
-        Status::Failed => 4,
-        Status::Cancelled => 5,
-    }
-}
-
-/// How a task's way of being repeated is stored.
-pub fn repeat_number(repeat: Repeat) -> i16 {
-    match repeat {
-        Repeat::Never => 0,
-        Repeat::Safe => 1,
-        Repeat::WithKey => 2,
-    }
-}
-
-/// How the stage of a task is stored.
-pub fn stage_number(stage: TaskStage) -> i16 {
-    match stage {
-        TaskStage::Waiting => 0,
-        TaskStage::Leased => 1,
-        TaskStage::Delivered => 2,
-    }
-}
-
-/// How the kind of a question is stored.
-pub fn kind_number(kind: QuestionKind) -> i16 {
-    match kind {
-        QuestionKind::Permission => 0,
-        QuestionKind::Doubt => 1,
-        QuestionKind::Input => 2,
-    }
-}
-
-/// How the status of a question is stored.
-pub fn question_status_number(status: QuestionStatus) -> i16 {
-    match status {
-        QuestionStatus::Pending => 0,
-        QuestionStatus::Answered => 1,
-        QuestionStatus::Expired => 2,
-        QuestionStatus::Gone => 3,
-    }
 }
 
 fn known<T: Copy, const N: usize>(

@@ -1,13 +1,13 @@
 //! Making seals: one at a time for each tenant.
 
 use holdpoint_store::audit::pack_sealed;
-use holdpoint_store::rows::{signed, tenant_key};
+use holdpoint_store::rows::{limit, signed, tenant_key};
 use holdpoint_store::{DUE_LIMIT_MAX, Seal, StoreError};
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 
 use crate::clock::StoreClock;
-use crate::columns::{Row, limit, row};
+use crate::columns::{Row, row};
 use crate::pool::Pool;
 
 const DOING: &str = "seal what moved";

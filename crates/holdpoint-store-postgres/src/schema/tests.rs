@@ -1,16 +1,16 @@
 //! Whether the statements use the indexes that were made for them, on tables that have grown.
 
 use holdpoint_core::Status;
-use holdpoint_store::{GrantFilter, Migrate, QuestionFilter, QuestionStatus, RunFilter, SessionFilter};
+use holdpoint_store::{
+    GrantFilter, Migrate, QuestionFilter, QuestionStatus, RunFilter, Search, SessionFilter, StoreError,
+};
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Postgres, QueryBuilder, Row};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
 use crate::options::Address;
 use crate::pool::SESSION;
 use crate::testing::Scratch;
-use crate::{
-    approvals, audit_log, commit, grants, prune, run_leases, run_log, schema, server_state, sessions, task_queue,
-};
+use crate::{approvals, audit_log, commit, grants, prune, run_leases, run_log, schema, server_state, task_queue};
 
 /// Most tasks are of a tool that the worker lacks; most runs are over.
 const ROWS: &str = "
@@ -51,8 +51,8 @@ fn case(name: &'static str, sql: &str, index: &'static str) -> Case {
     Case { name, sql: sql.to_owned(), index }
 }
 
-fn list(name: &'static str, query: QueryBuilder<Postgres>, index: &'static str) -> Case {
-    Case { name, sql: query.into_string(), index }
+fn list(name: &'static str, search: Result<Search, StoreError>, index: &'static str) -> Case {
+    Case { name, sql: search.unwrap().sql, index }
 }
 
 fn cases() -> Vec<Case> {
@@ -93,13 +93,13 @@ fn list_cases() -> Vec<Case> {
     let own = QuestionFilter { tenant: Some("acme".into()), ..pending() };
     let ended = QuestionFilter { status: QuestionStatus::Answered, ..pending() };
     let own_ended = QuestionFilter { tenant: Some("acme".into()), ..ended.clone() };
-    let questions = |filter| approvals::list_query(filter, [0, 0]);
+    let questions = approvals::search;
     vec![
-        list("runs", run_log::list_query(&RunFilter::default(), 0), "holdpoint_runs_pkey "),
-        list("runs that are open", run_log::list_query(&open, 0), "holdpoint_runs_open "),
-        list("grants", grants::list_query(&GrantFilter::default(), 0), "holdpoint_grants_pkey "),
-        list("sessions", sessions::list_query(&SessionFilter::default(), 0), "holdpoint_runs_by_session "),
-        list("sessions of a tenant", sessions::list_query(&own_sessions, 0), "holdpoint_runs_with_session "),
+        list("runs", RunFilter::default().search(run_log::RUNS), "holdpoint_runs_pkey "),
+        list("runs that are open", open.search(run_log::RUNS), "holdpoint_runs_open "),
+        list("grants", GrantFilter::default().search(grants::GRANTS), "holdpoint_grants_pkey "),
+        list("sessions", SessionFilter::default().search(run_log::SESSIONS), "holdpoint_runs_by_session "),
+        list("sessions of a tenant", own_sessions.search(run_log::SESSIONS), "holdpoint_runs_with_session "),
         list("questions", questions(&pending()), "holdpoint_approvals_pending "),
         list("questions of a tenant", questions(&own), "holdpoint_approvals_pending_of_tenant "),
         list("questions that ended", questions(&ended), "holdpoint_approvals_changed "),

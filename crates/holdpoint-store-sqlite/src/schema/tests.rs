@@ -4,9 +4,7 @@ use holdpoint_core::{Status, Timestamp, ToolName};
 use holdpoint_store::{Cursor, GrantFilter, QuestionFilter, QuestionStatus, RunFilter, SessionFilter, TaskFilter};
 use sqlx::{AssertSqlSafe, Executor, Row, SqliteConnection};
 
-use crate::{
-    Options, approvals, audit_log, grants, group, prune, run_leases, run_log, server_state, sessions, task_queue, wait,
-};
+use crate::{Options, approvals, audit_log, grants, group, prune, run_leases, run_log, server_state, task_queue, wait};
 
 async fn database(folder: &Path) -> SqliteConnection {
     super::open(&folder.join("runs.db"), &Options::default(), Timestamp(0)).await.unwrap()
@@ -69,23 +67,23 @@ async fn no_statement_goes_through_a_whole_table() {
     let mut connection = database(folder.path()).await;
     let mut all: Vec<String> = statements().into_iter().map(str::to_owned).collect();
     for filter in run_lists() {
-        all.push(run_log::list_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(filter.search(run_log::RUNS).unwrap().sql);
     }
     for tool in [None, Some(ToolName::new("refund"))] {
         let filter = GrantFilter { tool, tenant: Some("acme".into()), ..GrantFilter::default() };
-        all.push(grants::list_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(filter.search(grants::GRANTS).unwrap().sql);
     }
     for tool in [None, Some(ToolName::new("refund"))] {
         let filter = TaskFilter { tool, tenant: Some("acme".into()), ..TaskFilter::default() };
-        all.push(task_queue::list_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(filter.search(task_queue::TASKS).unwrap().sql);
     }
     for tenant in [None, Some("acme".into())] {
         let cursor = Some(Cursor::new("s9"));
         let filter = SessionFilter { tenant: tenant.clone(), cursor, limit: None };
-        all.push(sessions::list_query(&filter).unwrap().sql().as_str().to_owned());
+        all.push(filter.search(run_log::SESSIONS).unwrap().sql);
         for status in QuestionStatus::ALL {
             let filter = QuestionFilter { status, tenant: tenant.clone(), ..QuestionFilter::default() };
-            all.push(approvals::list_query(&filter).unwrap().sql().as_str().to_owned());
+            all.push(approvals::search(&filter).unwrap().sql);
         }
     }
     for sql in all {
@@ -146,7 +144,7 @@ async fn what_is_asked_often_has_its_index() {
             "approvals_ended_of_tenant (tenant=? AND status=?",
         ),
     ] {
-        let plan = plan(&mut connection, approvals::list_query(&filter).unwrap().sql().as_str()).await;
+        let plan = plan(&mut connection, &approvals::search(&filter).unwrap().sql).await;
         assert!(plan.iter().any(|step| step.contains(index)), "{filter:?}\n{}", plan.join("\n"));
         assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{filter:?}\n{}", plan.join("\n"));
     }
@@ -155,7 +153,7 @@ async fn what_is_asked_often_has_its_index() {
     for (filter, index) in
         [(paused, "runs_paused"), (of_tenant, "runs_by_tenant"), (RunFilter::default(), "PRIMARY KEY")]
     {
-        let plan = plan(&mut connection, run_log::list_query(&filter).unwrap().sql().as_str()).await;
+        let plan = plan(&mut connection, &filter.search(run_log::RUNS).unwrap().sql).await;
         assert!(plan.iter().any(|step| step.contains(index)), "{filter:?}\n{}", plan.join("\n"));
     }
 }
