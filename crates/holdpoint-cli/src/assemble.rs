@@ -126,10 +126,9 @@ impl<'c> Kit<'c> {
         let mut tools = self.unregistered.clone();
         tools.names.extend(self.registry.tools().map(|tool| tool.name().clone()));
         let accepts = rules.accepts_context_keys(&self.table.settings.context_keys);
-        accepts.and_then(|()| rules.accepts_tools(&tools)).map_err(|error| {
-            let text = error.to_string().replace("; hint: ", "\nhint: ");
-            self.table.error(Problem::at("policy", format_args!("does not fit: {text}")))
-        })
+        accepts
+            .and_then(|()| rules.accepts_tools(&tools))
+            .map_err(|error| self.table.error(Problem::at("policy", format_args!("does not fit: {error}"))))
     }
 
     fn build(self, shared: &Shared) -> Result<Ready, ConfigError> {
@@ -169,12 +168,8 @@ impl<'c> Kit<'c> {
 
 fn rules(table: &AgentTable) -> Result<Option<Arc<RulesFile>>, ConfigError> {
     let Some(policy) = &table.keys.policy else { return Ok(None) };
-    match RulesFile::load(table.folder().join(policy)) {
-        Ok(rules) => Ok(Some(Arc::new(rules))),
-        Err(error) => {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            let problem = Problem::at("policy", format_args!("cannot be used: {error}{cause}"));
-            Err(table.error(error.hint().into_iter().fold(problem, Problem::with_hint)))
-        }
-    }
+    let rules = RulesFile::load(table.folder().join(policy));
+    // Its hint, on a line of its own, becomes the hint of the problem.
+    let problem = |error| table.error(Problem::at("policy", format_args!("cannot be used: {error}")));
+    Ok(Some(Arc::new(rules.map_err(problem)?)))
 }

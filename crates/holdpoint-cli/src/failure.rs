@@ -6,7 +6,6 @@ use std::io;
 use std::process::ExitCode;
 
 use holdpoint_config::ConfigError;
-use holdpoint_policy::RulesError;
 use holdpoint_store::StoreError;
 
 /// The exit code of bad usage, and of a configuration or a store with which nothing can begin.
@@ -89,13 +88,6 @@ impl From<holdpoint::Error> for Failure {
             holdpoint::Error::Store(error) => error.into(),
             error => Self::new(error.to_string()).code(error.code().as_str()),
         }
-    }
-}
-
-impl From<&RulesError> for Failure {
-    fn from(error: &RulesError) -> Self {
-        let causes = error.source().map(ToString::to_string).into_iter().collect();
-        Self { causes, hint: error.hint(), ..Self::usage(error.to_string()).code(error.code().as_str()) }
     }
 }
 

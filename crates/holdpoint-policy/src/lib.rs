@@ -15,8 +15,7 @@ pub use policy::{AuthorizeRequest, Judgement, KnownTools, OwnedRequest, Policy, 
 pub use ready_made::{AllowAll, DenyAll, IntoDecision, async_policy_fn, policy_fn};
 pub use rules::{
     Change, Condition, Decide, EXPIRES_IN_MS_MAX, ExampleSpec, ExplainedCondition, ExplainedRule, Explanation,
-    FILE_BYTES_MAX, HistorySpec, KeyAt, Literal, Mode, ModeProblem, Number, Outline, QUORUM_MAX, REGEX_BYTES_MAX,
-    RULES_MAX, RecordedCall, Replay, RuleAbout, RulePlace, RuleProblem, RuleSpec, RuleWarning, Rules, RulesError,
-    RulesFile, Saw, Show, UnknownKey, check_rule_keys, replay,
+    FILE_BYTES_MAX, HistorySpec, Mode, QUORUM_MAX, REGEX_BYTES_MAX, RULES_MAX, RecordedCall, Replay, RuleAbout,
+    RulePlace, RuleSpec, RuleWarning, Rules, RulesFile, Saw, Show, replay,
 };
 pub use run_facts::{PastCall, RunFacts};

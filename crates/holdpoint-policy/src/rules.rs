@@ -5,19 +5,13 @@ mod compiled;
 mod condition;
 mod cover;
 mod decimal;
-mod duration;
-mod error;
 mod examples;
 mod explain;
 mod facts;
-mod file;
-mod grammar;
 mod host;
 mod index;
 mod literal;
-mod nearest;
 mod node;
-mod operator;
 mod path;
 mod pointer;
 mod possible;
@@ -36,19 +30,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use holdpoint_codec::Context;
 use holdpoint_codec::ToolDefinition;
+use holdpoint_config::{ConfigError, Document, KeyPath, Problem};
 use holdpoint_core::{Decision, Ground};
 
 use crate::{AuthorizeRequest, Policy, PolicyError, PolicyVersion};
 use compiled::{CompiledRule, number_subjects};
 use facts::{Facts, Looker, Trouble};
 use index::Index;
+use rules_file::Written;
 
-pub use checks::RuleAbout;
+pub use checks::{RuleAbout, RuleWarning};
+pub use compiled::RulePlace;
 pub use condition::Condition;
-pub use error::{ModeProblem, RulePlace, RuleProblem, RuleWarning, RulesError};
 pub use explain::{ExplainedCondition, ExplainedRule, Explanation, Saw, Show};
-pub use grammar::{KeyAt, Outline, UnknownKey, check_rule_keys};
-pub use literal::{Literal, Number};
 pub use replay::{Change, RecordedCall, Replay, replay};
 pub use rules_file::{Mode, RulesFile};
 pub use spec::{Decide, ExampleSpec, HistorySpec, RuleSpec};
@@ -98,6 +92,8 @@ const NO_RULE: &str = "no rule allows it";
 /// ```
 pub struct Rules {
     rules: Vec<CompiledRule>,
+    /// The file that they are from: it knows their places.
+    document: Option<Arc<Document>>,
     index: Index,
     version: PolicyVersion,
     needs_history: bool,
@@ -106,48 +102,46 @@ pub struct Rules {
 
 impl Rules {
     /// Reads a file that is to be enforced. For one that may be only tried there is [`RulesFile`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, RulesError> {
-        file::load(path.as_ref())?.enforced()
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        Written::load(path.as_ref())?.enforced()
     }
 
     /// Reads the text of a file. The name is for messages.
-    pub fn parse(text: &str, file_name: &str) -> Result<Self, RulesError> {
-        file::parse(text, file_name)?.enforced()
+    pub fn parse(text: &str, file_name: &str) -> Result<Self, ConfigError> {
+        Written::read(Document::toml(text, file_name)?)?.enforced()
     }
 
-    /// Takes rules that were read from elsewhere, and checks them and their examples.
-    pub fn new(specs: Vec<RuleSpec>) -> Result<Self, RulesError> {
-        Self::at(&specs, |rule, _example| RulePlace { file: None, line: None, rule: rule + 1 })
+    /// Takes rules that are part of another file, and checks them and their examples. The path of a problem begins with
+    /// the index of the rule.
+    pub fn new(specs: &[RuleSpec]) -> Result<Self, Problem> {
+        Self::read(specs, None)
     }
 
-    /// `place` tells where a rule is, or one of its examples; both are counted from 0.
-    fn at(specs: &[RuleSpec], place: impl Fn(usize, Option<usize>) -> RulePlace) -> Result<Self, RulesError> {
+    fn read(specs: &[RuleSpec], document: Option<&Arc<Document>>) -> Result<Self, Problem> {
         if specs.len() > RULES_MAX {
-            return Err(RulesError::TooMany { rules: specs.len() });
+            return Err(Problem::new(format_args!("has {} rules, and must have at most {RULES_MAX}", specs.len())));
         }
-        let at = |rule, example| {
-            let place = place(rule, example);
-            move |problem| RulesError::Rule { place, problem }
-        };
         let mut rules: Vec<CompiledRule> = Vec::with_capacity(specs.len());
         let mut asked = HashMap::with_capacity(specs.len());
-        for (number, spec) in specs.iter().enumerate() {
-            let rule =
-                CompiledRule::new(spec, rule_name(spec, number), place(number, None)).map_err(at(number, None))?;
-            if let Some(earlier) = asked.insert(rule.asks(), number) {
-                let earlier = rules[earlier].place.clone();
-                return Err(at(number, None)(RuleProblem::Duplicate { earlier }));
+        for (index, spec) in specs.iter().enumerate() {
+            let rule = CompiledRule::new(spec, place(index, spec, document)).map_err(|problem| at(index, problem))?;
+            if let Some(earlier) = asked.insert(rule.asks(), index) {
+                let problem = Problem::new(format_args!("asks the same as {}", rules[earlier].place));
+                let hint = "the first rule that matches decides: remove one of the two";
+                return Err(at(index, problem.with_hint(hint)));
             }
             rules.push(rule);
         }
         number_subjects(&mut rules);
-        let index = Index::new(rules.iter().map(|rule| &rule.tool)).map_err(at(0, None))?;
+        let index = Index::new(rules.iter().map(|rule| &rule.tool))?;
         let needs_history = rules.iter().any(CompiledRule::needs_history);
         let examples = specs.iter().map(|spec| spec.example.len()).sum();
-        let made = Self { version: version::of(&rules), rules, index, needs_history, examples };
-        for (number, spec) in specs.iter().enumerate() {
-            for (example, expected) in spec.example.iter().enumerate() {
-                made.check_example(spec, example, expected).map_err(at(number, Some(example)))?;
+        let version = version::of(&rules);
+        let made = Self { version, rules, document: document.cloned(), index, needs_history, examples };
+        for (index, spec) in specs.iter().enumerate() {
+            for (number, example) in spec.example.iter().enumerate() {
+                let below = |problem: Problem| at(index, problem.below(KeyPath::from("example").index(number)));
+                made.check_example(spec, example).map_err(below)?;
             }
         }
         Ok(made)
@@ -238,11 +232,11 @@ impl Policy for Rules {
     }
 
     fn accepts_context_keys(&self, keys: &BTreeSet<Arc<str>>) -> Result<(), PolicyError> {
-        self.check_context_keys(keys).map_err(|error| told(&error))
+        self.check_context_keys(keys).map_err(|error| PolicyError::new(error.to_string()))
     }
 
     fn accepts_tools(&self, tools: &crate::KnownTools) -> Result<(), PolicyError> {
-        self.check_tools(tools).map_err(|error| told(&error))
+        self.check_tools(tools).map_err(|error| PolicyError::new(error.to_string()))
     }
 }
 
@@ -252,17 +246,18 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// The message and what to do next, in one line.
-fn told(error: &RulesError) -> PolicyError {
-    PolicyError::new(match error.hint() {
-        Some(hint) => format!("{error}; hint: {hint}"),
-        None => error.to_string(),
-    })
+/// A problem of the rule at this index.
+fn at(index: usize, problem: Problem) -> Problem {
+    problem.below(KeyPath::default().index(index))
 }
 
-fn rule_name(spec: &RuleSpec, number: usize) -> Arc<str> {
-    match &spec.name {
-        Some(name) => name.as_str().into(),
-        None => format!("rule {}", number + 1).into(),
+fn place(index: usize, spec: &RuleSpec, document: Option<&Arc<Document>>) -> RulePlace {
+    let rule = index + 1;
+    let line = |document: &Arc<Document>| document.place(&KeyPath::from("rule").index(index)).line;
+    RulePlace {
+        file: document.map(|document| document.file().into()),
+        line: document.map(line),
+        rule,
+        name: spec.name.as_deref().map_or_else(|| format!("rule {rule}").into(), Into::into),
     }
 }

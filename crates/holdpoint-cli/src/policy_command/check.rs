@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use holdpoint_config::ConfigError;
 use holdpoint_core::ToolName;
-use holdpoint_policy::{Mode, RuleWarning, RulesError, RulesFile};
+use holdpoint_policy::{Mode, RulePlace, RuleWarning, RulesFile};
 use serde_json::{Value, json};
 
 use crate::failure::{BAD_USAGE, Failure, Outcome};
@@ -61,7 +62,7 @@ struct Checked {
     warnings: Vec<RuleWarning>,
 }
 
-fn check(path: &Path, args: &CheckArgs) -> Result<Checked, RulesError> {
+fn check(path: &Path, args: &CheckArgs) -> Result<Checked, ConfigError> {
     let file = RulesFile::load(path)?;
     let rules = file.written();
     if let Some(names) = &args.tools {
@@ -73,7 +74,7 @@ fn check(path: &Path, args: &CheckArgs) -> Result<Checked, RulesError> {
     Ok(Checked { warnings: rules.warnings(), file })
 }
 
-fn to_text(path: &str, checked: &Result<Checked, RulesError>) -> String {
+fn to_text(path: &str, checked: &Result<Checked, ConfigError>) -> String {
     let Checked { file, warnings } = match checked {
         Ok(checked) => checked,
         Err(error) => return format!("FAILED {path}\n{}", Failure::from(error)),
@@ -90,13 +91,14 @@ fn to_text(path: &str, checked: &Result<Checked, RulesError>) -> String {
     format!("{word} {path}: {rules}, {examples}{mode}\n{told}")
 }
 
-fn to_json(path: &str, checked: &Result<Checked, RulesError>) -> Value {
+fn to_json(path: &str, checked: &Result<Checked, ConfigError>) -> Value {
     match checked {
         Err(error) => {
-            let cause = std::error::Error::source(error).map(ToString::to_string);
-            let (code, message) = (error.code().as_str(), error.to_string());
             let error = json!({
-                "code": code, "line": error.line(), "message": message, "cause": cause, "hint": error.hint(),
+                "code": error.code().as_str(),
+                "line": error.place().map(|place| place.line),
+                "message": error.problems().first().map(|located| error.line(located)),
+                "hint": error.hint(),
             });
             json!({ "file": path, "ok": false, "error": error })
         }
@@ -113,12 +115,13 @@ fn to_json(path: &str, checked: &Result<Checked, RulesError>) -> Value {
 }
 
 fn warning_json(warning: &RuleWarning) -> Value {
+    let RulePlace { line, rule, name, .. } = &warning.rule;
     json!({
-        "line": warning.place.line,
-        "rule": warning.place.rule,
-        "name": &*warning.name,
+        "line": line,
+        "rule": rule,
+        "name": &**name,
         "message": warning.to_string(),
         "hint": warning.hint(),
-        "covered_by": { "line": warning.by.line, "rule": warning.by.rule, "name": &*warning.by_name },
+        "covered_by": { "line": warning.by.line, "rule": warning.by.rule, "name": &*warning.by.name },
     })
 }

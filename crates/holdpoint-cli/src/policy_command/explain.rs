@@ -58,7 +58,7 @@ Examples:
 
 /// 0 when something was decided, whatever it was; 2 when the policy or the call cannot be read.
 pub(super) fn run(args: &ExplainArgs) -> Outcome {
-    let file = RulesFile::load(&args.file).map_err(|error| Failure::from(&error))?;
+    let file = RulesFile::load(&args.file)?;
     let past = past(args)?;
     let request = AuthorizeRequest {
         tool: &ToolName::new(args.tool.as_str()),

@@ -54,7 +54,7 @@ const HEADING: &str = "run                                   call        tool   
 
 /// 0 when it is done, 1 when the store failed on the way, 2 when it could not begin.
 pub(super) async fn run(args: ReplayArgs) -> Outcome {
-    let file = RulesFile::load(&args.file).map_err(|error| Failure::from(&error))?;
+    let file = RulesFile::load(&args.file)?;
     let store = args.runs.open().await?;
     let agent = args.agent.as_deref().map(Into::into);
     let filter = RunFilter { tenant: args.runs.tenant(), agent, limit: Some(LIST_LIMIT_MAX), ..RunFilter::default() };

@@ -1,19 +1,19 @@
 //! A rule made ready: everything that can be wrong with it was found, nothing is parsed again per call.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
+use holdpoint_config::{KeyPath, Problem, within};
 use holdpoint_core::{Decision, FourEyes, Ground, Terms};
 
 use super::facts::{Subject, pointer};
 use super::index::ToolPattern;
-use super::operator::CompiledCondition;
-use super::{Condition, Decide, EXPIRES_IN_MS_MAX, QUORUM_MAX, RulePlace, RuleProblem, RuleSpec, duration};
+use super::{Condition, Decide, EXPIRES_IN_MS_MAX, QUORUM_MAX, RuleSpec};
 
 /// What a rule asks and what it decides.
 pub(super) struct CompiledRule {
     pub(super) place: RulePlace,
-    pub(super) name: Arc<str>,
     pub(super) tool: ToolPattern,
     /// What costs least comes first: arguments, context, history.
     pub(super) conditions: Vec<Asked>,
@@ -22,30 +22,45 @@ pub(super) struct CompiledRule {
     pub(super) hides: bool,
 }
 
+/// Which rule, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulePlace {
+    /// The file, if it is from one.
+    pub file: Option<Arc<str>>,
+    /// The line, from 1, if it is from a file.
+    pub line: Option<usize>,
+    /// The number of the rule, from 1.
+    pub rule: usize,
+    /// What the audit calls it.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for RulePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(file), Some(line)) = (&self.file, self.line) {
+            write!(f, "{file}:{line}: ")?;
+        }
+        write!(f, "rule {}", self.rule)
+    }
+}
+
 /// One condition of a rule.
 pub(super) struct Asked {
     pub(super) subject: Subject,
     /// The same number for the same subject in all rules: what one rule looked up, the next one need not.
     pub(super) slot: u32,
-    pub(super) condition: CompiledCondition,
+    pub(super) condition: Condition,
 }
 
 impl CompiledRule {
-    /// `name` is what the ground of its decisions says.
-    pub(super) fn new(spec: &RuleSpec, name: Arc<str>, place: RulePlace) -> Result<Self, RuleProblem> {
+    pub(super) fn new(spec: &RuleSpec, place: RulePlace) -> Result<Self, Problem> {
         if spec.hide && !(spec.when.is_empty() && spec.history.is_empty()) {
-            return Err(RuleProblem::HidesWhen);
+            let problem = Problem::at("hide", "cannot depend on arguments or history");
+            return Err(problem.with_hint("make it two rules, or use `decide = \"deny\"`"));
         }
-        let mut conditions: Vec<Asked> = Vec::new();
-        for (subject, at, condition) in subjects(spec)? {
-            if conditions.iter().any(|known| known.subject == subject) {
-                return Err(RuleProblem::SameSubject { at: at.to_owned() });
-            }
-            let condition = CompiledCondition::new(at, condition, subject.domain())?;
-            conditions.push(Asked { subject, slot: 0, condition });
-        }
-        let decision = decision(spec, Arc::clone(&name))?;
-        Ok(Self { place, name, tool: ToolPattern::parse(&spec.tool)?, conditions, decision, hides: spec.hide })
+        let decision = decision(spec, Arc::clone(&place.name))?;
+        let tool = ToolPattern::parse(&spec.tool)?;
+        Ok(Self { place, tool, conditions: conditions(spec)?, decision, hides: spec.hide })
     }
 
     /// Whether every call that the other is about is plainly decided by this one, if this one comes first.
@@ -72,25 +87,38 @@ pub(super) fn number_subjects(rules: &mut [CompiledRule]) {
     }
 }
 
-/// Everything that a rule asks, with how its author calls it.
-fn subjects(spec: &RuleSpec) -> Result<Vec<(Subject, &str, &Condition)>, RuleProblem> {
-    let mut subjects = Vec::new();
-    for (at, condition) in &spec.when {
-        subjects.push((Subject::Argument(pointer(at)?), &**at, condition));
+/// Everything that a rule asks.
+fn conditions(spec: &RuleSpec) -> Result<Vec<Asked>, Problem> {
+    let mut conditions: Vec<Asked> = Vec::new();
+    let mut ask = |subject: Result<Subject, Problem>, condition: &Condition| {
+        let subject = subject?;
+        if conditions.iter().any(|known| known.subject == subject) {
+            return Err(Problem::new("has a condition already").with_hint("put both into one condition"));
+        }
+        condition.check(subject.domain())?;
+        conditions.push(Asked { subject, slot: 0, condition: condition.clone() });
+        Ok(())
+    };
+    let at = |keys: &[&str]| {
+        let path = keys.iter().fold(KeyPath::default(), |path, key| path.key(key));
+        move |problem: Problem| problem.below(path)
+    };
+    for (key, condition) in &spec.when {
+        ask(pointer(key).map(Subject::Argument), condition).map_err(at(&["when", key]))?;
     }
-    for (at, condition) in &spec.context {
-        subjects.push((Subject::of_context(at)?, &**at, condition));
+    for (key, condition) in &spec.context {
+        ask(Subject::of_context(key), condition).map_err(at(&["context", key]))?;
     }
     if let Some(condition) = &spec.history.calls {
-        subjects.push((Subject::Calls, "history.calls", condition));
+        ask(Ok(Subject::Calls), condition).map_err(at(&["history", "calls"]))?;
     }
-    for (at, condition) in &spec.history.sum {
-        subjects.push((Subject::Sum(pointer(at)?), &**at, condition));
+    for (key, condition) in &spec.history.sum {
+        ask(pointer(key).map(Subject::Sum), condition).map_err(at(&["history", "sum", key]))?;
     }
-    Ok(subjects)
+    Ok(conditions)
 }
 
-fn decision(spec: &RuleSpec, name: Arc<str>) -> Result<Decision, RuleProblem> {
+fn decision(spec: &RuleSpec, name: Arc<str>) -> Result<Decision, Problem> {
     let terms = terms(spec)?;
     let ground = Ground { reason: spec.reason.as_deref().map(Into::into), rule: Some(name), policy: None };
     match spec.decide {
@@ -99,12 +127,15 @@ fn decision(spec: &RuleSpec, name: Arc<str>) -> Result<Decision, RuleProblem> {
         Some(Decide::Allow) => Ok(Decision::Allow(ground)),
         Some(Decide::Deny) => Ok(Decision::Deny(ground)),
         Some(Decide::Confirm) => Ok(Decision::Confirm(ground, terms)),
-        None => Err(RuleProblem::DecidesNothing),
+        None => {
+            let problem = Problem::new("decides nothing");
+            Err(problem.with_hint("add `decide = \"allow\"`, `\"deny\"` or `\"confirm\"`"))
+        }
     }
 }
 
 /// Terms on a rule that asks nobody are refused: its author believes that somebody is asked.
-fn terms(spec: &RuleSpec) -> Result<Terms, RuleProblem> {
+fn terms(spec: &RuleSpec) -> Result<Terms, Problem> {
     let given = [
         ("approvers", !spec.approvers.is_empty()),
         ("quorum", spec.quorum.is_some()),
@@ -115,29 +146,32 @@ fn terms(spec: &RuleSpec) -> Result<Terms, RuleProblem> {
     if spec.decide != Some(Decide::Confirm)
         && let Some((key, _)) = given.into_iter().find(|(_, given)| *given)
     {
-        return Err(RuleProblem::TermsWithoutQuestion { key });
+        let problem = Problem::at(key, "is for rules that decide `confirm`");
+        return Err(problem.with_hint("set `decide = \"confirm\"`, or remove it"));
     }
-    let quorum = spec.quorum.unwrap_or(1);
-    if quorum == 0 || quorum > QUORUM_MAX {
-        return Err(RuleProblem::Quorum { quorum });
+    within("quorum", spec.quorum, 1..=QUORUM_MAX)?;
+    if let Some(empty) = spec.approvers.iter().position(String::is_empty) {
+        return Err(Problem::at(KeyPath::from("approvers").index(empty), "is empty"));
     }
-    if spec.approvers.iter().any(String::is_empty) {
-        return Err(RuleProblem::EmptyRole);
-    }
-    let approvers = spec.approvers.iter().map(|role| role.as_str().into()).collect();
-    let four_eyes = if spec.four_eyes { FourEyes::On } else { FourEyes::Off };
-    Ok(Terms { approvers, quorum, expires_in_ms: expires_in_ms(spec)?, four_eyes })
+    Ok(Terms {
+        approvers: spec.approvers.iter().map(|role| role.as_str().into()).collect(),
+        quorum: spec.quorum.unwrap_or(1),
+        expires_in_ms: expires_in_ms(spec)?,
+        four_eyes: if spec.four_eyes { FourEyes::On } else { FourEyes::Off },
+    })
 }
 
-fn expires_in_ms(spec: &RuleSpec) -> Result<Option<u64>, RuleProblem> {
-    let (ms, written) = match (&spec.expires_in, spec.expires_in_ms) {
-        (None, None) => return Ok(None),
-        (Some(_), Some(_)) => return Err(RuleProblem::TwoDurations),
-        (Some(text), None) => (duration::parse_ms(text), text.clone()),
-        (None, Some(ms)) => (Some(ms), format!("{ms}ms")),
+fn expires_in_ms(spec: &RuleSpec) -> Result<Option<u64>, Problem> {
+    let (key, ms) = match (spec.expires_in, spec.expires_in_ms) {
+        (Some(_), Some(_)) => {
+            return Err(Problem::at("expires_in_ms", "stands beside `expires_in`").with_hint("keep one of them"));
+        }
+        (Some(duration), None) => ("expires_in", Some(duration.0)),
+        (None, ms) => ("expires_in_ms", ms),
     };
+    let most_days = EXPIRES_IN_MS_MAX / 86_400_000;
     match ms {
-        Some(ms) if ms <= EXPIRES_IN_MS_MAX => Ok(Some(ms)),
-        _ => Err(RuleProblem::Duration { duration: written }),
+        Some(ms) if ms > EXPIRES_IN_MS_MAX => Err(Problem::at(key, format_args!("is more than {most_days} days"))),
+        ms => Ok(ms),
     }
 }

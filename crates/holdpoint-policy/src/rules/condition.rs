@@ -1,188 +1,294 @@
-//! What must be true of a value, as it is written.
+//! What must be true of a value. Operands are parsed when a rule is read, and nothing is parsed again per call.
 
-use serde::Deserialize;
-use serde::de::{self, Deserializer};
+use std::cmp::Ordering;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
 
-use super::nearest::did_you_mean;
-use super::{Literal, Number};
+use holdpoint_config::{TableOr, Variants};
+use regex::{Regex, RegexBuilder};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, IntoDeserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 
-/// What must be true of a value: everything that is given here. A value that is absent meets only `present = false`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use super::REGEX_BYTES_MAX;
+use super::decimal::Decimal;
+use super::host::HostPattern;
+use super::literal::Literal;
+use super::node::{Node, Opened, Unreadable, all, any};
+use super::path::Folder;
+
+/// Operators that must all hold. A value that is absent meets only `present = false`.
+///
+/// In a file it is a table of operators, or a value that must be there. A value that is a table is written `{eq = {…}}`.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// It is this.
-    pub eq: Option<Literal>,
-    /// It is there and not this.
-    pub ne: Option<Literal>,
-    /// It is a number above this one.
-    pub gt: Option<Number>,
-    /// It is a number not below this one.
-    pub gte: Option<Number>,
-    /// It is a number below this one.
-    pub lt: Option<Number>,
-    /// It is a number not above this one.
-    pub lte: Option<Number>,
-    /// It is one of these.
-    pub one_of: Option<Vec<Literal>>,
-    /// It is a text in which this regular expression is found.
-    pub matches: Option<String>,
-    /// It is a text that begins with this.
-    pub starts_with: Option<String>,
-    /// It is a text that ends with this.
-    pub ends_with: Option<String>,
-    /// It is a list with this item, or a text with this in it.
-    pub contains: Option<Literal>,
-    /// It is a list with an item of which this is true.
-    pub any: Option<Box<Condition>>,
-    /// It is a list with at least one item, and this is true of every one.
-    pub all: Option<Box<Condition>>,
-    /// It is a list or a text, and this is true of the number of its items or characters.
-    pub len: Option<Box<Condition>>,
-    /// It is there, or it is not.
-    pub present: Option<bool>,
-    /// It is an absolute path that leads into one of these folders.
-    pub path_under: Option<Vec<String>>,
-    /// It is a URL with one of these hosts.
-    pub host: Option<Vec<String>>,
+    pub(crate) operators: Vec<Operator>,
 }
 
-/// What may stand in a condition.
-pub(crate) const OPERATORS: &[&str] = &[
-    "gt",
-    "gte",
-    "lt",
-    "lte",
-    "eq",
-    "ne",
-    "in",
-    "matches",
-    "starts_with",
-    "ends_with",
-    "contains",
-    "any",
-    "all",
-    "len",
-    "present",
-    "path_under",
-    "host",
-];
+/// One operator with its operand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Operator {
+    Present(bool),
+    Eq(Literal),
+    Ne(Literal),
+    In(Vec<Literal>),
+    Gt(Decimal),
+    Gte(Decimal),
+    Lt(Decimal),
+    Lte(Decimal),
+    StartsWith(Parsed<Part>),
+    EndsWith(Parsed<Part>),
+    /// An item of a list, or a part of a text.
+    #[serde(deserialize_with = "filled")]
+    Contains(Literal),
+    PathUnder(Several<Parsed<Folder>>),
+    Host(Several<Parsed<HostPattern>>),
+    /// Of the number of items or characters.
+    Len(Condition),
+    Any(Condition),
+    All(Condition),
+    Matches(Parsed<Pattern>),
+}
 
-/// Operators whose operand is a condition again.
-pub(crate) const NESTING: &[&str] = &["any", "all", "len"];
+/// A number that a value is compared with, and the orders that are accepted.
+pub(crate) struct Bound<'o> {
+    pub(crate) value: &'o Decimal,
+    pub(crate) accepted: [Ordering; 2],
+}
 
 impl Condition {
-    /// The value must be this.
-    pub fn equal_to(literal: Literal) -> Self {
-        Self { eq: Some(literal), ..Self::default() }
+    /// Nothing is a value that is absent.
+    pub(crate) fn holds(&self, value: Option<&Node<'_>>) -> Result<bool, Unreadable> {
+        all(&self.operators, |operator| operator.holds(value))
+    }
+}
+
+impl Operator {
+    /// The key that it is written with.
+    pub(crate) fn name(&self) -> String {
+        let json = serde_json::to_string(self).unwrap_or_default();
+        json.split('"').nth(1).unwrap_or_default().to_owned()
     }
 
-    /// A map is operators, everything else is the value itself.
-    pub(crate) fn from_literal(literal: Literal) -> Result<Self, String> {
-        let operators = match literal {
-            Literal::Map(operators) => operators,
-            literal => return Ok(Condition::equal_to(literal)),
+    /// The number that a value is compared with, if the operator does that.
+    pub(crate) fn bound(&self) -> Option<Bound<'_>> {
+        let (value, accepted) = match self {
+            Operator::Gt(value) => (value, [Ordering::Greater, Ordering::Greater]),
+            Operator::Gte(value) => (value, [Ordering::Greater, Ordering::Equal]),
+            Operator::Lt(value) => (value, [Ordering::Less, Ordering::Less]),
+            Operator::Lte(value) => (value, [Ordering::Less, Ordering::Equal]),
+            _ => return None,
         };
-        if operators.is_empty() {
-            return Err("a condition needs an operator".to_owned());
-        }
-        let mut condition = Condition::default();
-        for (operator, operand) in operators {
-            condition.set(&operator, operand)?;
-        }
-        Ok(condition)
+        Some(Bound { value, accepted })
     }
 
-    fn set(&mut self, operator: &str, operand: Literal) -> Result<(), String> {
-        match operator {
-            "eq" => self.eq = Some(operand),
-            "ne" => self.ne = Some(operand),
-            "contains" => self.contains = Some(operand),
-            "gt" => self.gt = Some(number(operator, operand)?),
-            "gte" => self.gte = Some(number(operator, operand)?),
-            "lt" => self.lt = Some(number(operator, operand)?),
-            "lte" => self.lte = Some(number(operator, operand)?),
-            "matches" => self.matches = Some(text(operator, operand)?),
-            "starts_with" => self.starts_with = Some(text(operator, operand)?),
-            "ends_with" => self.ends_with = Some(text(operator, operand)?),
-            "path_under" => self.path_under = Some(texts(operator, operand)?),
-            "host" => self.host = Some(texts(operator, operand)?),
-            "any" => self.any = Some(Box::new(Self::from_literal(operand)?)),
-            "all" => self.all = Some(Box::new(Self::from_literal(operand)?)),
-            "len" => self.len = Some(Box::new(Self::from_literal(operand)?)),
-            "in" => match operand {
-                Literal::List(operands) => self.one_of = Some(operands),
-                _ => return Err("`in` needs a list".to_owned()),
+    pub(crate) fn holds(&self, value: Option<&Node<'_>>) -> Result<bool, Unreadable> {
+        let Some(node) = value else { return Ok(matches!(self, Operator::Present(false))) };
+        let len = |count: usize, wanted: &Condition| wanted.holds(Some(&Node::number(Decimal::whole(count))));
+        Ok(match self {
+            Operator::Present(wanted) => *wanted,
+            Operator::Eq(wanted) => wanted.equals(node)?,
+            Operator::Ne(unwanted) => !unwanted.equals(node)?,
+            Operator::In(wanted) => any(wanted, |wanted| wanted.equals(node))?,
+            Operator::Gt(_) | Operator::Gte(_) | Operator::Lt(_) | Operator::Lte(_) => {
+                match (self.bound(), node.open()?) {
+                    (Some(bound), Opened::Number(number)) => bound.accepted.contains(&number.cmp(bound.value)),
+                    _ => false,
+                }
+            }
+            Operator::StartsWith(start) => text_of(node)?.is_some_and(|text| text.starts_with(&*start.written)),
+            Operator::EndsWith(end) => text_of(node)?.is_some_and(|text| text.ends_with(&*end.written)),
+            Operator::Matches(pattern) => text_of(node)?.is_some_and(|text| pattern.operand.is_in(text)),
+            Operator::PathUnder(Several(folders)) => {
+                node.path()?.is_some_and(|path| folders.iter().any(|folder| folder.operand.holds(path)))
+            }
+            Operator::Host(Several(hosts)) => {
+                node.host()?.is_some_and(|host| hosts.iter().any(|pattern| pattern.operand.holds(host)))
+            }
+            Operator::Contains(part) => match (node.open()?, part) {
+                (Opened::List(items), _) => any(items, |item| part.equals(item))?,
+                (Opened::Text(text), Literal::Text(part)) => text.contains(part.as_str()),
+                _ => false,
             },
-            "present" => match operand {
-                Literal::Bool(present) => self.present = Some(present),
-                _ => return Err("`present` needs `true` or `false`".to_owned()),
+            Operator::Len(wanted) => match node.open()? {
+                Opened::List(items) => len(items.len(), wanted)?,
+                Opened::Text(text) => len(text.chars().count(), wanted)?,
+                Opened::Null | Opened::Bool(_) | Opened::Number(_) | Opened::Map(_) => false,
             },
-            unknown => return Err(format!("unknown operator `{unknown}`{}", did_you_mean(unknown, OPERATORS))),
-        }
-        Ok(())
-    }
-
-    /// The operators that are there with their operands, always in this order.
-    pub(crate) fn operators(&self) -> Vec<(&'static str, Literal)> {
-        let number = |number: &Option<Number>| number.clone().map(Literal::Number);
-        let text = |text: &Option<String>| text.clone().map(Literal::Text);
-        let texts = |texts: &Option<Vec<String>>| {
-            texts.as_ref().map(|texts| Literal::List(texts.iter().cloned().map(Literal::Text).collect()))
-        };
-        let nested = |nested: &Option<Box<Condition>>| nested.as_ref().map(|condition| condition.to_literal());
-        let all = [
-            ("present", self.present.map(Literal::Bool)),
-            ("eq", self.eq.clone()),
-            ("ne", self.ne.clone()),
-            ("in", self.one_of.clone().map(Literal::List)),
-            ("gt", number(&self.gt)),
-            ("gte", number(&self.gte)),
-            ("lt", number(&self.lt)),
-            ("lte", number(&self.lte)),
-            ("starts_with", text(&self.starts_with)),
-            ("ends_with", text(&self.ends_with)),
-            ("contains", self.contains.clone()),
-            ("path_under", texts(&self.path_under)),
-            ("host", texts(&self.host)),
-            ("len", nested(&self.len)),
-            ("any", nested(&self.any)),
-            ("all", nested(&self.all)),
-            ("matches", text(&self.matches)),
-        ];
-        all.into_iter().filter_map(|(operator, operand)| Some((operator, operand?))).collect()
-    }
-
-    /// The condition as a map of its operators.
-    pub(crate) fn to_literal(&self) -> Literal {
-        let operators = self.operators().into_iter();
-        Literal::Map(operators.map(|(operator, operand)| (operator.to_owned(), operand)).collect())
+            Operator::Any(wanted) => match node.open()? {
+                Opened::List(items) => any(items, |item| wanted.holds(Some(item)))?,
+                _ => false,
+            },
+            // A list without items does not meet `all`: a rule that allows must not allow it by having nothing to check.
+            Operator::All(wanted) => match node.open()? {
+                Opened::List(items) => !items.is_empty() && all(items, |item| wanted.holds(Some(item)))?,
+                _ => false,
+            },
+        })
     }
 }
 
-fn number(operator: &str, operand: Literal) -> Result<Number, String> {
-    match operand {
-        Literal::Number(number) => Ok(number),
-        _ => Err(format!("`{operator}` needs a number")),
-    }
+fn text_of<'n>(node: &'n Node<'_>) -> Result<Option<&'n str>, Unreadable> {
+    Ok(match node.open()? {
+        Opened::Text(text) => Some(text),
+        Opened::Null | Opened::Bool(_) | Opened::Number(_) | Opened::List(_) | Opened::Map(_) => None,
+    })
 }
 
-fn text(operator: &str, operand: Literal) -> Result<String, String> {
-    match operand {
-        Literal::Text(text) => Ok(text),
-        _ => Err(format!("`{operator}` needs a text")),
-    }
-}
-
-fn texts(operator: &str, operand: Literal) -> Result<Vec<String>, String> {
-    match operand {
-        Literal::Text(text) => Ok(vec![text]),
-        Literal::List(items) => items.into_iter().map(|item| text(operator, item)).collect(),
-        _ => Err(format!("`{operator}` needs a text or a list of texts")),
-    }
-}
-
-/// A map is operators, everything else is the value itself. A value that is a map is written `{eq = {…}}`.
 impl<'de> Deserialize<'de> for Condition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::from_literal(Literal::deserialize(deserializer)?).map_err(de::Error::custom)
+        let mut operators = match TableOr::<Variants<Operator>, Literal>::deserialize(deserializer)? {
+            TableOr::Table(Variants(operators)) if operators.is_empty() => {
+                return Err(D::Error::custom("needs an operator"));
+            }
+            TableOr::Table(Variants(operators)) => operators,
+            TableOr::Other(literal) => vec![Operator::Eq(literal)],
+        };
+        // Searching for a pattern costs most, so it is done last.
+        operators.sort_by_key(|operator| matches!(operator, Operator::Matches(_)));
+        Ok(Self { operators })
     }
+}
+
+/// A table of its operators, in the order of their names: equal for conditions that ask the same.
+impl Serialize for Condition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        // Each operator is an object with one member.
+        let member = |operator| serde_json::to_string(operator).map(|object| object[1..object.len() - 1].to_owned());
+        let mut members: Vec<String> =
+            self.operators.iter().map(member).collect::<Result<_, _>>().map_err(S::Error::custom)?;
+        members.sort_unstable();
+        RawValue::from_string(format!("{{{}}}", members.join(","))).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// An operand that was parsed, and the text that it was parsed from.
+#[derive(Clone, Debug)]
+pub(crate) struct Parsed<T> {
+    written: Box<str>,
+    pub(crate) operand: T,
+}
+
+impl<T> Parsed<T> {
+    pub(crate) fn written(&self) -> &str {
+        &self.written
+    }
+}
+
+impl<T> PartialEq for Parsed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.written == other.written
+    }
+}
+
+impl<T> Serialize for Parsed<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.written)
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = String::deserialize(deserializer)?;
+        Ok(Self { operand: written.parse().map_err(D::Error::custom)?, written: written.into() })
+    }
+}
+
+/// A text, or a list of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Several<T>(pub(crate) Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Several<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMore<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMore<T> {
+            type Value = Several<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Several<T>, E> {
+                Ok(Several(vec![T::deserialize(text.into_deserializer())?]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Several<T>, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(Several)
+            }
+        }
+        deserializer.deserialize_any(OneOrMore(PhantomData))
+    }
+}
+
+const EMPTY: &str = "is empty\nhint: use `present = true` for any value";
+
+/// A text that is not empty: every text begins with an empty one, so its author meant something else.
+#[derive(Clone, Debug)]
+pub(crate) struct Part;
+
+impl FromStr for Part {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        if text.is_empty() { Err(EMPTY) } else { Ok(Self) }
+    }
+}
+
+fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Literal, D::Error> {
+    match Literal::deserialize(deserializer)? {
+        Literal::Text(text) if text.is_empty() => Err(D::Error::custom(EMPTY)),
+        literal => Ok(literal),
+    }
+}
+
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    /// What every text begins with in which it is found, if it is plain that there is such a thing: most texts are told
+    /// apart by that alone.
+    start: Option<Box<str>>,
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(pattern: &str) -> Result<Self, String> {
+        let built = RegexBuilder::new(pattern).size_limit(REGEX_BYTES_MAX).build();
+        let regex = built.map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => format!("is larger than {REGEX_BYTES_MAX} bytes when compiled"),
+            // The engine's own text without its drawing of the pattern.
+            other => {
+                let text = other.to_string();
+                let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                format!("is not a regular expression: {reason}")
+            }
+        })?;
+        Ok(Self { regex, start: literal_start(pattern).map(Into::into) })
+    }
+}
+
+impl Pattern {
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.start.as_ref().is_none_or(|start| text.starts_with(&**start)) && self.regex.is_match(text)
+    }
+}
+
+/// The letters after `^` that stand for themselves. Nothing where alternatives, groups with flags or escapes could give
+/// them another meaning.
+fn literal_start(pattern: &str) -> Option<&str> {
+    let rest = pattern.strip_prefix('^')?;
+    if rest.contains('|') || rest.contains("(?") {
+        return None;
+    }
+    let end = rest.find(['\\', '.', '+', '*', '?', '(', ')', '[', ']', '{', '}', '^', '$']).unwrap_or(rest.len());
+    let (plain, after) = rest.split_at(end);
+    // A letter that is repeated need not be there.
+    let repeated = after.starts_with(['+', '*', '?', '{']);
+    let plain = if repeated { &plain[..plain.char_indices().next_back()?.0] } else { plain };
+    (!plain.is_empty()).then_some(plain)
 }

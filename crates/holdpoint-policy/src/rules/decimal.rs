@@ -3,6 +3,11 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use holdpoint_config::RawJson;
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
 /// The most digits that a sum can have. Numbers further apart than that are not added.
 pub(crate) const SUM_DIGITS_MAX: usize = 4_096;
 /// The most zeros that are written at the end of a number; beyond that it has an exponent.
@@ -124,6 +129,19 @@ impl fmt::Display for Decimal {
             (Err(_), Ok(_)) => write!(f, "0.{digits}"),
             (Ok(_) | Err(_), _) => write!(f, "{digits}e{zeros}"),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Decimal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let RawJson(text) = RawJson::deserialize(deserializer)?;
+        Decimal::parse(&text).ok_or_else(|| serde::de::Error::custom("must be a number"))
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 

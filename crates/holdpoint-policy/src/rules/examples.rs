@@ -3,39 +3,35 @@
 use std::collections::BTreeMap;
 
 use holdpoint_codec::{Context, arguments_for, parse_arguments};
-use holdpoint_core::{Actor, Arguments, Decision, RunId, ToolName, Turn};
+use holdpoint_config::{KeyPath, Problem, RawJson};
+use holdpoint_core::{Actor, Arguments, Decision, Ground, RunId, ToolName, Turn};
 
 use super::facts::{Facts, Subject};
 use super::index::ToolPattern;
-use super::{Decide, ExampleSpec, Literal, NO_RULE, RuleProblem, RuleSpec, Rules};
+use super::{Decide, ExampleSpec, NO_RULE, RuleSpec, Rules};
 use crate::{AuthorizeRequest, PastCall, RunFacts};
 
 impl Rules {
-    pub(super) fn check_example(
-        &self,
-        spec: &RuleSpec,
-        number: usize,
-        example: &ExampleSpec,
-    ) -> Result<(), RuleProblem> {
-        let number = number + 1;
+    pub(super) fn check_example(&self, spec: &RuleSpec, example: &ExampleSpec) -> Result<(), Problem> {
         // Most globs match their own text, so that an example need not name a tool.
         let tool = example.tool.as_deref().unwrap_or(&spec.tool);
         if !ToolPattern::parse(&spec.tool)?.matches(tool) {
             return Err(match &example.tool {
-                None => RuleProblem::ExampleTool { example: number },
-                Some(tool) => RuleProblem::ExampleElsewhere { example: number, tool: tool.clone() },
+                None => Problem::new("does not say which tool it calls").with_hint("add `tool` to the example"),
+                Some(_) => Problem::at("tool", "is not one that the rule is about"),
             });
         }
-        let call = Call::new(tool, example).map_err(|why| RuleProblem::ExampleUnreadable { example: number, why })?;
+        let call = Call::new(tool, example)?;
         let decision = self.decide_about(&Facts::of(&call.request()));
         let decision = decision.unwrap_or_else(|error| Decision::deny(error.to_string()));
-        let found = Decide::of(&decision);
-        if found == example.decides {
+        let (found, wanted) = (Decide::of(&decision), example.decides);
+        if found == wanted {
             return Ok(());
         }
-        let by = decision.ground().rule.clone().or_else(|| decision.ground().reason.clone());
-        let by = by.unwrap_or_else(|| NO_RULE.into());
-        Err(RuleProblem::Example { example: number, wanted: example.decides, found, by })
+        let Ground { rule, reason, .. } = decision.ground();
+        let by = rule.as_deref().or(reason.as_deref()).unwrap_or(NO_RULE);
+        let problem = format!("decides `{}` by {by}, not `{}`", found.as_str(), wanted.as_str());
+        Err(Problem::new(problem).with_hint("the first rule that matches decides: look at those before"))
     }
 }
 
@@ -48,12 +44,16 @@ struct Call {
 }
 
 impl Call {
-    fn new(tool: &str, example: &ExampleSpec) -> Result<Self, String> {
-        let past = example.past.iter().map(|past| Ok(PastCall::new(ToolName::new(tool), arguments(tool, past)?)));
-        let past = past.collect::<Result<Vec<_>, String>>()?;
+    fn new(tool: &str, example: &ExampleSpec) -> Result<Self, Problem> {
+        let mut past = Vec::new();
+        for (index, written) in example.past.iter().enumerate() {
+            let arguments = arguments(tool, Some(written));
+            let arguments = arguments.map_err(|problem| problem.below(KeyPath::from("past").index(index)))?;
+            past.push(PastCall::new(ToolName::new(tool), arguments));
+        }
         Ok(Self {
             tool: ToolName::new(tool),
-            arguments: arguments(tool, &example.arguments)?,
+            arguments: arguments(tool, example.arguments.as_ref()).map_err(|problem| problem.below("arguments"))?,
             context: context(&example.context)?,
             run: RunFacts::new(RunId::new("example"), Turn(1)).with_past(move || past.clone()),
         })
@@ -64,35 +64,32 @@ impl Call {
     }
 }
 
-fn arguments(tool: &str, written: &BTreeMap<String, Literal>) -> Result<Arguments, String> {
-    let text = Literal::Map(written.clone()).to_json();
-    let canonical = parse_arguments(Some(&text)).map_err(|problem| problem.to_string())?;
+fn arguments(tool: &str, written: Option<&RawJson>) -> Result<Arguments, Problem> {
+    let canonical = parse_arguments(written.map(|raw| raw.0.as_str()));
+    let canonical = canonical.map_err(|problem| Problem::new(format_args!("cannot be arguments: {problem}")))?;
     Ok(arguments_for(tool, &canonical))
 }
 
-fn context(written: &BTreeMap<String, Literal>) -> Result<Context, String> {
+fn context(written: &BTreeMap<String, RawJson>) -> Result<Context, Problem> {
     let mut context = Context::new();
     let mut actor = Actor::default();
     for (key, value) in written {
-        let subject = Subject::of_context(key).map_err(|problem| problem.to_string())?;
-        match (&subject, value) {
-            (Subject::Actor, Literal::Text(name)) => actor.id = Some(name.as_str().into()),
-            (Subject::Tenant, Literal::Text(name)) => actor.tenant = Some(name.as_str().into()),
-            (Subject::Roles, Literal::List(roles)) => {
-                for role in roles {
-                    let Literal::Text(role) = role else { return Err("a role is a text".to_owned()) };
-                    actor.roles.insert(role.as_str().into());
-                }
+        let at = |problem: Problem| problem.below(["context", key]);
+        let wrong = |text: &str| at(Problem::new(text));
+        let name = || Ok(Some(value.as_string().ok_or_else(|| wrong("must be a string"))?.into()));
+        match Subject::of_context(key).map_err(at)? {
+            Subject::Actor => actor.id = name()?,
+            Subject::Tenant => actor.tenant = name()?,
+            Subject::Roles => {
+                let roles: Vec<String> =
+                    serde_json::from_str(&value.0).map_err(|_| wrong("must be a list of strings"))?;
+                actor.roles.extend(roles.into_iter().map(Into::into));
             }
-            (Subject::Actor | Subject::Tenant, _) => return Err(format!("`{key}` needs a text")),
-            (Subject::Roles, _) => return Err("`roles` needs a list".to_owned()),
-            (Subject::Attribute(pointer), value) => {
-                let name = pointer.only().ok_or_else(|| format!("`{key}` is not the name of an attribute"))?;
-                let value: serde_json::Value =
-                    serde_json::from_str(&value.to_json()).map_err(|_| format!("`{key}` cannot be an attribute"))?;
-                context = context.with(name, value);
+            Subject::Attribute(pointer) => {
+                let name = pointer.only().ok_or_else(|| wrong("is not the name of an attribute"))?;
+                context = context.with(name, serde_json::Value::from(value));
             }
-            (Subject::Argument(_) | Subject::Calls | Subject::Sum(_), _) => {}
+            Subject::Argument(_) | Subject::Calls | Subject::Sum(_) => {}
         }
     }
     Ok(context.by(actor))

@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::compiled::{Asked, CompiledRule};
+use super::condition::Operator;
 use super::facts::{Facts, Seen, Subject, Trouble};
-use super::node::{Node, Opened, Unreadable};
-use super::operator::Test;
-use super::{Decide, Literal, NO_RULE, Rules};
+use super::literal::Literal;
+use super::node::{Node, Opened};
+use super::{Decide, NO_RULE, RulePlace, Rules};
 use crate::AuthorizeRequest;
 
 /// What an explanation tells of the values that it saw.
@@ -73,7 +74,7 @@ pub struct ExplainedCondition {
     pub on: &'static str,
     /// Where in it.
     pub at: String,
-    /// The operator with its operand, as the rule has them.
+    /// The operator with its operand.
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub wants: Box<RawValue>,
     /// What was there.
@@ -109,7 +110,7 @@ impl fmt::Display for Saw {
 }
 
 impl Explanation {
-    /// Its stable JSON form. Numbers are as they were written.
+    /// Its stable JSON form. Numbers have all their digits.
     pub fn to_json(&self) -> String {
         // Writing to memory does not fail, and nothing of it refuses to be written.
         serde_json::to_string(self).unwrap_or_default()
@@ -162,11 +163,12 @@ impl Explanation {
 
 impl CompiledRule {
     fn explained(&self) -> ExplainedRule {
+        let RulePlace { file, line, rule, name } = &self.place;
         ExplainedRule {
-            rule: self.place.rule,
-            name: self.name.to_string(),
-            file: self.place.file.as_deref().map(str::to_owned),
-            line: self.place.line,
+            rule: *rule,
+            name: name.to_string(),
+            file: file.as_deref().map(str::to_owned),
+            line: *line,
             decides: Decide::of(&self.decision).as_str(),
             conditions: Vec::new(),
         }
@@ -177,9 +179,9 @@ impl CompiledRule {
         for Asked { subject, condition, .. } in &self.conditions {
             let seen = facts.look(subject)?;
             let node = seen.as_ref().map(Seen::node);
-            for test in &condition.tests {
-                let held = test.holds(node)?;
-                met.push(explained(subject, test, node, show).held(held));
+            for operator in &condition.operators {
+                let held = operator.holds(node)?;
+                met.push(ExplainedCondition { held, ..explained(subject, operator, node, show) });
                 if !held {
                     return Ok(false);
                 }
@@ -189,31 +191,24 @@ impl CompiledRule {
     }
 }
 
-impl ExplainedCondition {
-    fn held(self, held: bool) -> Self {
-        Self { held, ..self }
-    }
-}
-
-fn explained(subject: &Subject, test: &Test, node: Option<&Node<'_>>, show: Show) -> ExplainedCondition {
-    let wants = Literal::Map([(test.operator.to_owned(), Literal::clone(&test.operand))].into());
+fn explained(subject: &Subject, operator: &Operator, node: Option<&Node<'_>>, show: Show) -> ExplainedCondition {
     let value = match show {
         Show::Types => None,
-        Show::Values => node.and_then(|node| literal_of(node).ok()).map(|literal| raw(&literal)),
+        Show::Values => node.and_then(|node| Literal::of(node).ok()).map(|literal| raw(&literal)),
     };
     ExplainedCondition {
         on: subject.part(),
         at: subject.to_string(),
-        wants: raw(&wants),
+        wants: raw(operator),
         saw: Saw::of(node),
         value,
         held: false,
     }
 }
 
-/// JSON text as it is. What a rule or a call wrote is JSON.
-fn raw(literal: &Literal) -> Box<RawValue> {
-    RawValue::from_string(literal.to_json()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+/// Nothing in a rule or a call refuses to be written.
+fn raw(part: &impl Serialize) -> Box<RawValue> {
+    serde_json::value::to_raw_value(part).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 impl Saw {
@@ -230,20 +225,4 @@ impl Saw {
         };
         Self { kind, len }
     }
-}
-
-fn literal_of(node: &Node<'_>) -> Result<Literal, Unreadable> {
-    Ok(match node.open()? {
-        Opened::Null => Literal::Null,
-        Opened::Bool(value) => Literal::Bool(*value),
-        Opened::Number(number) => super::Number::parse(&number.to_string()).map_or(Literal::Null, Literal::Number),
-        Opened::Text(text) => Literal::Text(text.clone().into_owned()),
-        Opened::List(items) => Literal::List(items.iter().map(literal_of).collect::<Result<_, _>>()?),
-        Opened::Map(members) => Literal::Map(
-            members
-                .iter()
-                .map(|(name, node)| Ok((name.clone().into_owned(), literal_of(node)?)))
-                .collect::<Result<_, Unreadable>>()?,
-        ),
-    })
 }

@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use holdpoint_codec::Context;
+use holdpoint_config::Problem;
 
-use super::RuleProblem;
 use super::compiled::{Asked, CompiledRule};
 use super::decimal::Decimal;
 use super::node::{Node, Opened, Unreadable};
@@ -35,13 +35,12 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// A key of `context`: a word for who asks, the name of an attribute, or a pointer.
-    pub(super) fn of_context(key: &str) -> Result<Self, RuleProblem> {
-        let problem = || RuleProblem::Pointer { pointer: key.to_owned() };
+    pub(super) fn of_context(key: &str) -> Result<Self, Problem> {
         match key {
             "actor" => Ok(Subject::Actor),
             "tenant" => Ok(Subject::Tenant),
             "roles" => Ok(Subject::Roles),
-            "" => Err(problem()),
+            "" => Err(not_a_pointer()),
             key if key.starts_with('/') => pointer(key).map(Subject::Attribute),
             name => Ok(Subject::Attribute(Pointer::member(name))),
         }
@@ -98,8 +97,12 @@ impl fmt::Display for Subject {
     }
 }
 
-pub(super) fn pointer(text: &str) -> Result<Pointer, RuleProblem> {
-    Pointer::parse(text).ok_or_else(|| RuleProblem::Pointer { pointer: text.to_owned() })
+pub(super) fn pointer(text: &str) -> Result<Pointer, Problem> {
+    Pointer::parse(text).ok_or_else(not_a_pointer)
+}
+
+fn not_a_pointer() -> Problem {
+    Problem::new("is not a JSON pointer").with_hint("a pointer starts with `/`, as in `/amount`")
 }
 
 /// Why a rule could not be decided. Without values: it may be logged.

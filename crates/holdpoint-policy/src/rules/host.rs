@@ -1,8 +1,10 @@
 //! Hosts of URLs.
 
+use std::str::FromStr;
+
 use url::{Host, Url};
 
-/// One host, or everything below a domain.
+/// One host (`example.com`), or everything below a domain (`*.example.com`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostPattern {
     /// As a browser writes it: lower case, ASCII, no dot at the end.
@@ -16,22 +18,28 @@ enum Reach {
     Below,
 }
 
-impl HostPattern {
-    /// Reads `example.com` or `*.example.com`. Nothing if it is neither.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+const NOT_A_HOST: &str = "is not a host\nhint: write `example.com` or `*.example.com`, without scheme, port and path";
+
+impl FromStr for HostPattern {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
         let (domain, reach) = match text.strip_prefix("*.") {
             Some(domain) => (domain, Reach::Below),
             None => (text, Reach::Itself),
         };
-        let host = Host::parse(domain).ok()?;
+        let host = Host::parse(domain).map_err(|_| NOT_A_HOST)?;
         match (&host, reach) {
-            (Host::Domain(name), _) if name.contains('*') => return None,
-            (Host::Ipv4(_) | Host::Ipv6(_), Reach::Below) => return None,
+            (Host::Domain(name), _) if name.contains('*') => return Err(NOT_A_HOST),
+            (Host::Ipv4(_) | Host::Ipv6(_), Reach::Below) => return Err(NOT_A_HOST),
             (Host::Domain(_), _) | (Host::Ipv4(_) | Host::Ipv6(_), Reach::Itself) => {}
         }
-        Some(Self { host: without_last_dot(&host.to_string())?.into(), reach })
+        let host = without_last_dot(&host.to_string()).ok_or(NOT_A_HOST)?.into();
+        Ok(Self { host, reach })
     }
+}
 
+impl HostPattern {
     /// Whether it is the host of a URL, as [`host_of`] gives it.
     pub(crate) fn holds(&self, host: &str) -> bool {
         match self.reach {

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-
-use super::RuleProblem;
+use holdpoint_config::Problem;
 
 /// The rules by the names and globs that they are about.
 pub(super) struct Index {
@@ -19,7 +18,7 @@ pub(super) struct Index {
 
 impl Index {
     /// `tools` are the globs of all rules, in order.
-    pub(super) fn new<'t>(tools: impl Iterator<Item = &'t ToolPattern>) -> Result<Self, RuleProblem> {
+    pub(super) fn new<'t>(tools: impl Iterator<Item = &'t ToolPattern>) -> Result<Self, Problem> {
         let (mut exact, mut places) = (HashMap::<Box<str>, Vec<u32>>::new(), HashMap::<&str, usize>::new());
         let (mut builder, mut rules) = (GlobSetBuilder::new(), Vec::<Vec<u32>>::new());
         for (number, tool) in (0_u32..).zip(tools) {
@@ -36,8 +35,8 @@ impl Index {
             });
             rules[place].push(number);
         }
-        let all = |_| RuleProblem::Tool { tool: "all globs together".to_owned() };
-        Ok(Self { exact, globs: builder.build().map_err(all)?, rules })
+        let too_large = |_| Problem::new("have globs that cannot be searched together");
+        Ok(Self { exact, globs: builder.build().map_err(too_large)?, rules })
     }
 
     /// The rules that are about a tool, in order.
@@ -80,8 +79,8 @@ enum Shape {
 const META: &[char] = &['*', '?', '[', ']', '{', '}', '\\', '!', ','];
 
 impl ToolPattern {
-    pub(super) fn parse(tool: &str) -> Result<Self, RuleProblem> {
-        let problem = || RuleProblem::Tool { tool: tool.to_owned() };
+    pub(super) fn parse(tool: &str) -> Result<Self, Problem> {
+        let problem = || Problem::at("tool", "is not a glob on tool names");
         if tool.is_empty() {
             return Err(problem());
         }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::Literal;
 use super::decimal::Decimal;
 use super::host::host_of;
+use super::literal::Literal;
 use super::path::PathNames;
 
 /// A value, opened or not.
@@ -30,8 +30,6 @@ enum Source<'a> {
     Raw(&'a str),
     Json(&'a serde_json::Value),
     Members(&'a serde_json::Map<String, serde_json::Value>),
-    Texts(&'a BTreeSet<Arc<str>>),
-    Literal(&'a Literal),
     /// It was made open.
     Made,
 }
@@ -77,12 +75,22 @@ impl<'a> Node<'a> {
 
     /// A list of texts.
     pub(crate) fn texts(texts: &'a BTreeSet<Arc<str>>) -> Self {
-        Self::new(Source::Texts(texts))
+        Self::made(Opened::List(texts.iter().map(|text| Node::text(text)).collect()))
     }
 
     /// A value of a rule.
     pub(crate) fn literal(literal: &'a Literal) -> Self {
-        Self::new(Source::Literal(literal))
+        Self::made(match literal {
+            Literal::Null => Opened::Null,
+            Literal::Bool(value) => Opened::Bool(*value),
+            Literal::Number(number) => Opened::Number(number.clone()),
+            Literal::Text(text) => Opened::Text(Cow::Borrowed(text)),
+            Literal::List(items) => Opened::List(items.iter().map(Node::literal).collect()),
+            Literal::Map(members) => {
+                let member = |(name, value): (&'a String, _)| (Cow::Borrowed(name.as_str()), Node::literal(value));
+                Opened::Map(members.iter().map(member).collect())
+            }
+        })
     }
 
     /// A text.
@@ -108,9 +116,8 @@ impl<'a> Node<'a> {
         match self.source {
             Source::Raw(text) => text.starts_with(['{', '[']),
             Source::Json(value) => value.is_array() || value.is_object(),
-            Source::Members(_) | Source::Texts(_) => true,
-            Source::Literal(literal) => matches!(literal, Literal::List(_) | Literal::Map(_)),
-            Source::Made => false,
+            Source::Members(_) => true,
+            Source::Made => matches!(self.opened.get(), Some(Ok(Opened::List(_) | Opened::Map(_)))),
         }
     }
 
@@ -144,8 +151,6 @@ impl<'a> Source<'a> {
             Source::Members(members) => {
                 named(members.iter().map(|(name, value)| (Cow::Borrowed(&**name), Node::new(Source::Json(value)))))
             }
-            Source::Texts(texts) => Ok(Opened::List(texts.iter().map(|text| Node::text(text)).collect())),
-            Source::Literal(literal) => open_literal(literal),
             // A made value is open from the start.
             Source::Made => Err(Unreadable::NotJson),
         }
@@ -183,19 +188,6 @@ fn open_json(value: &serde_json::Value) -> Result<Opened<'_>, Unreadable> {
         Value::String(text) => Ok(Opened::Text(Cow::Borrowed(text))),
         Value::Array(items) => Ok(Opened::List(items.iter().map(|item| Node::new(Source::Json(item))).collect())),
         Value::Object(members) => Source::Members(members).open(),
-    }
-}
-
-fn open_literal(literal: &Literal) -> Result<Opened<'_>, Unreadable> {
-    match literal {
-        Literal::Null => Ok(Opened::Null),
-        Literal::Bool(value) => Ok(Opened::Bool(*value)),
-        Literal::Number(number) => Ok(Opened::Number(number.decimal().clone())),
-        Literal::Text(text) => Ok(Opened::Text(Cow::Borrowed(text))),
-        Literal::List(items) => Ok(Opened::List(items.iter().map(Node::literal).collect())),
-        Literal::Map(members) => {
-            named(members.iter().map(|(name, value)| (Cow::Borrowed(&**name), Node::literal(value))))
-        }
     }
 }
 

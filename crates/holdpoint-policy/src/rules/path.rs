@@ -1,19 +1,25 @@
 //! Paths below a folder, told by their text alone.
 
+use std::str::FromStr;
+
+const NOT_A_FOLDER: &str =
+    "is not the absolute path of a folder\nhint: a folder starts with `/` and has no `..`, as in `/srv/data`";
+
 /// An absolute path without detours. It ends in a slash, so that what begins with it is below it, and no letters need be
 /// told from names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Folder(Box<str>);
 
-impl Folder {
-    /// Reads the folder of a rule. Nothing if it is not an absolute path without `..`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        if !is_plain(text) || text.contains('\\') || text.split('/').any(|name| name == "..") {
-            return None;
-        }
-        direct(text, Separators::Slash).map(Self)
-    }
+impl FromStr for Folder {
+    type Err = &'static str;
 
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let plain = is_plain(text) && !text.contains('\\') && text.split('/').all(|name| name != "..");
+        plain.then(|| direct(text, Separators::Slash)).flatten().map(Self).ok_or(NOT_A_FOLDER)
+    }
+}
+
+impl Folder {
     /// Whether a path leads to this folder or below it, whichever way it is read.
     pub(crate) fn holds(&self, path: &PathNames) -> bool {
         path.readings.iter().all(|reading| reading.starts_with(&*self.0)) && !path.readings.is_empty()

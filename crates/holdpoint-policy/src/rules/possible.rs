@@ -2,10 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::Literal;
+use holdpoint_config::Problem;
+
+use super::Condition;
+use super::condition::{Bound, Operator, Several};
 use super::decimal::Decimal;
+use super::literal::Literal;
 use super::node::Node;
-use super::operator::{Kind, Test};
 
 /// What kind of value a condition is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,18 +27,33 @@ pub(crate) enum Domain {
     Sum,
 }
 
-/// Why no value can meet all of these.
-pub(crate) fn impossible(tests: &[Test], domain: Domain) -> Option<String> {
-    presence(tests, domain).or_else(|| types(tests, domain)).or_else(|| listed(tests)).or_else(|| bounds(tests, domain))
+impl Condition {
+    /// Refuses what no value can meet.
+    pub(crate) fn check(&self, domain: Domain) -> Result<(), Problem> {
+        for operator in &self.operators {
+            match operator {
+                Operator::Len(inner) => inner.check(Domain::Count),
+                Operator::Any(inner) | Operator::All(inner) => inner.check(Domain::Item),
+                _ => Ok(()),
+            }
+            .map_err(|problem| problem.below(&*operator.name()))?;
+        }
+        let why = presence(&self.operators, domain)
+            .or_else(|| types(&self.operators, domain))
+            .or_else(|| listed(&self.operators))
+            .or_else(|| bounds(&self.operators, domain));
+        let hint = "a rule that never matches guards nothing: correct or remove it";
+        why.map_or(Ok(()), |why| Err(Problem::new(format_args!("can never hold: {why}")).with_hint(hint)))
+    }
 }
 
-fn presence(tests: &[Test], domain: Domain) -> Option<String> {
-    let present = tests.iter().find_map(|test| match &test.kind {
-        Kind::Present(present) => Some(*present),
+fn presence(operators: &[Operator], domain: Domain) -> Option<String> {
+    let present = operators.iter().find_map(|operator| match operator {
+        Operator::Present(present) => Some(*present),
         _ => None,
     })?;
     match domain {
-        Domain::Place | Domain::Name if present || tests.len() == 1 => None,
+        Domain::Place | Domain::Name if present || operators.len() == 1 => None,
         Domain::Place | Domain::Name => Some("what is not there meets no other operator".to_owned()),
         Domain::Item | Domain::Roles | Domain::Count | Domain::Sum => {
             Some("`present` is for what can be absent".to_owned())
@@ -76,65 +94,67 @@ impl Types {
     }
 }
 
-fn types(tests: &[Test], domain: Domain) -> Option<String> {
+fn types(operators: &[Operator], domain: Domain) -> Option<String> {
     let mut left = match domain {
         Domain::Place | Domain::Item => Types::ANY,
         Domain::Roles => Types::LIST,
         Domain::Name => Types::TEXT,
         Domain::Count | Domain::Sum => Types::NUMBER,
     };
-    for test in tests {
-        let accepted = match &test.kind {
-            Kind::Present(_) | Kind::Differs(_) => Types::ANY,
-            Kind::Equals(literal) => Types::of(literal),
-            Kind::OneOf(literals) if literals.is_empty() => return Some("`in` is empty".to_owned()),
-            Kind::OneOf(literals) => literals.iter().map(Types::of).fold(Types(0), Types::or),
-            Kind::Compares(..) => Types::NUMBER,
-            Kind::StartsWith(_) | Kind::EndsWith(_) | Kind::Matches(_) => Types::TEXT,
-            Kind::Under(folders) if folders.is_empty() => return Some("`path_under` is empty".to_owned()),
-            Kind::Host(hosts) if hosts.is_empty() => return Some("`host` is empty".to_owned()),
-            Kind::Under(_) | Kind::Host(_) => Types::TEXT,
-            Kind::Contains(Literal::Text(_)) | Kind::Len(_) => Types::TEXT.or(Types::LIST),
-            Kind::Contains(_) | Kind::Any(_) | Kind::All(_) => Types::LIST,
+    for operator in operators {
+        let accepted = match operator {
+            Operator::Present(_) | Operator::Ne(_) => Types::ANY,
+            Operator::Eq(literal) => Types::of(literal),
+            Operator::In(literals) if literals.is_empty() => return Some("`in` is empty".to_owned()),
+            Operator::In(literals) => literals.iter().map(Types::of).fold(Types(0), Types::or),
+            Operator::Gt(_) | Operator::Gte(_) | Operator::Lt(_) | Operator::Lte(_) => Types::NUMBER,
+            Operator::StartsWith(_) | Operator::EndsWith(_) | Operator::Matches(_) => Types::TEXT,
+            Operator::PathUnder(Several(folders)) if folders.is_empty() => {
+                return Some("`path_under` is empty".to_owned());
+            }
+            Operator::Host(Several(hosts)) if hosts.is_empty() => return Some("`host` is empty".to_owned()),
+            Operator::PathUnder(_) | Operator::Host(_) => Types::TEXT,
+            Operator::Contains(Literal::Text(_)) | Operator::Len(_) => Types::TEXT.or(Types::LIST),
+            Operator::Contains(_) | Operator::Any(_) | Operator::All(_) => Types::LIST,
         };
         left = left.and(accepted);
         if left == Types(0) {
-            return Some(format!("no value has a type that suits `{}` and the rest", test.operator));
+            return Some(format!("no value has a type that suits `{}` and the rest", operator.name()));
         }
     }
     None
 }
 
 /// `eq` and `in` leave a few values: one of them must meet the rest.
-fn listed(tests: &[Test]) -> Option<String> {
-    let (test, literals) = tests.iter().find_map(|test| Some((test, values(&test.kind)?)))?;
-    if literals.iter().any(|literal| meets_all(tests, literal)) {
+fn listed(operators: &[Operator]) -> Option<String> {
+    let (operator, literals) = operators.iter().find_map(|operator| Some((operator, values(operator)?)))?;
+    if literals.iter().any(|literal| meets_all(operators, literal)) {
         return None;
     }
-    Some(format!("no value of `{}` meets the rest", test.operator))
+    Some(format!("no value of `{}` meets the rest", operator.name()))
 }
 
-/// The few values that a test leaves.
-pub(crate) fn values(kind: &Kind) -> Option<&[Literal]> {
-    match kind {
-        Kind::Equals(literal) => Some(std::slice::from_ref(literal)),
-        Kind::OneOf(literals) => Some(literals),
+/// The few values that an operator leaves.
+pub(crate) fn values(operator: &Operator) -> Option<&[Literal]> {
+    match operator {
+        Operator::Eq(literal) => Some(std::slice::from_ref(literal)),
+        Operator::In(literals) => Some(literals),
         _ => None,
     }
 }
 
 /// Whether a value of a rule meets all of these.
-pub(crate) fn meets_all(tests: &[Test], literal: &Literal) -> bool {
+pub(crate) fn meets_all(operators: &[Operator], literal: &Literal) -> bool {
     let node = Node::literal(literal);
-    tests.iter().all(|test| test.holds(Some(&node)) == Ok(true))
+    operators.iter().all(|operator| operator.holds(Some(&node)) == Ok(true))
 }
 
-fn bounds(tests: &[Test], domain: Domain) -> Option<String> {
+fn bounds(operators: &[Operator], domain: Domain) -> Option<String> {
     let zero = Decimal::whole(0);
     let mut lower: Option<(&Decimal, bool)> = (domain == Domain::Count).then_some((&zero, true));
     let mut upper: Option<(&Decimal, bool)> = None;
-    for test in tests {
-        let Kind::Compares(bound, accepted) = &test.kind else { continue };
+    for operator in operators {
+        let Some(Bound { value: bound, accepted }) = operator.bound() else { continue };
         let inclusive = accepted.contains(&Ordering::Equal);
         let (side, tighter) = if accepted.contains(&Ordering::Greater) {
             (&mut lower, Ordering::Greater)
@@ -150,15 +170,10 @@ fn bounds(tests: &[Test], domain: Domain) -> Option<String> {
         }
     }
     let (Some((low, low_inclusive)), Some((high, high_inclusive))) = (lower, upper) else { return None };
-    let excluded = || {
-        tests.iter().any(|test| match &test.kind {
-            Kind::Differs(Literal::Number(number)) => number.decimal() == low,
-            _ => false,
-        })
-    };
+    let excludes_low = |operator: &Operator| matches!(operator, Operator::Ne(Literal::Number(number)) if number == low);
     let nothing = match low.cmp(high) {
         Ordering::Less => false,
-        Ordering::Equal => !(low_inclusive && high_inclusive) || excluded(),
+        Ordering::Equal => !(low_inclusive && high_inclusive) || operators.iter().any(excludes_low),
         Ordering::Greater => true,
     };
     nothing.then(|| format!("no number lies between `{low}` and `{high}`"))

@@ -7,16 +7,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use holdpoint_codec::Context;
 use holdpoint_codec::ToolDefinition;
+use holdpoint_config::{ConfigError, Document, Problem};
 use holdpoint_core::Decision;
+use serde::Deserialize;
 
-use super::file::{self, Enforced};
-use super::{Decide, Rules, RulesError};
+use super::{Decide, FILE_BYTES_MAX, RuleSpec, Rules};
 use crate::{AuthorizeRequest, Judgement, Policy, PolicyError, PolicyVersion, Shadow};
 
 /// Whether the rules of a file hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// They do.
+    #[default]
     Enforce,
     /// They are tried: those of another file hold, and what these would have decided is recorded.
     LogOnly,
@@ -52,15 +55,11 @@ impl From<Rules> for RulesFile {
 
 impl RulesFile {
     /// Reads a file, and the one beside it if there is one; its name is relative to the folder of the first.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, RulesError> {
-        let path = path.as_ref();
-        let written = file::load(path)?;
-        let beside = match &written.enforced {
-            Enforced::This => None,
-            // A policy that is enforced must enforce by itself: so no file can name itself, or go round in a circle.
-            Enforced::Beside { name, .. } => Some(Rules::load(neighbour(path, name))?),
-        };
-        Ok(Self { written: written.rules, beside })
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        let Written { rules, beside, document } = Written::load(path.as_ref())?;
+        // A policy that is enforced must enforce by itself: so no file can name itself, or go round in a circle.
+        let beside = beside.map(|beside| Rules::load(document.path(beside))).transpose()?;
+        Ok(Self { written: rules, beside })
     }
 
     /// The rules of the file itself.
@@ -87,8 +86,60 @@ impl RulesFile {
     }
 }
 
-fn neighbour(path: &Path, name: &str) -> PathBuf {
-    path.parent().map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
+/// The keys of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileSpec {
+    #[serde(default)]
+    mode: Mode,
+    beside: Option<PathBuf>,
+    #[serde(default)]
+    rule: Vec<RuleSpec>,
+}
+
+/// A file that was read.
+pub(super) struct Written {
+    rules: Rules,
+    /// The file that is enforced while this one is tried.
+    beside: Option<PathBuf>,
+    document: Arc<Document>,
+}
+
+impl Written {
+    pub(super) fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::read(Document::load_toml(path, FILE_BYTES_MAX)?)
+    }
+
+    pub(super) fn read(document: Document) -> Result<Self, ConfigError> {
+        let FileSpec { mode, beside, rule: specs } = document.read()?;
+        let problem = match (mode, &beside) {
+            (Mode::LogOnly, Some(_)) | (Mode::Enforce, None) => None,
+            (Mode::LogOnly, None) => Some(Problem::at(
+                "mode",
+                "is `log_only`, which enforces nothing by itself\n\
+                 hint: name the policy that is enforced meanwhile, as in `beside = \"policy.toml\"`",
+            )),
+            (Mode::Enforce, Some(_)) => {
+                Some(Problem::at("beside", "is for the mode `log_only`\nhint: remove it, or set `mode = \"log_only\"`"))
+            }
+        };
+        if let Some(problem) = problem {
+            return Err(document.error(problem));
+        }
+        let document = Arc::new(document);
+        let rules = Rules::read(&specs, Some(&document));
+        let rules = rules.map_err(|problem| document.error(problem.below("rule")))?;
+        Ok(Self { rules, beside, document })
+    }
+
+    /// The rules, if they are to be enforced.
+    pub(super) fn enforced(self) -> Result<Rules, ConfigError> {
+        if self.beside.is_none() {
+            return Ok(self.rules);
+        }
+        let problem = Problem::at("mode", "is `log_only`: the policy enforces nothing");
+        Err(self.document.error(problem.with_hint("load it as a `RulesFile`, or set `mode = \"enforce\"`")))
+    }
 }
 
 #[async_trait]

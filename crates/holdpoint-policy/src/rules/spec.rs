@@ -1,20 +1,20 @@
-//! Rules as they are written, in whatever format: every unknown key is an error.
+//! Rules as they are written, in `policy.toml` and in scenarios.
 
 use std::collections::BTreeMap;
 
+use holdpoint_config::{Millis, RawJson};
 use holdpoint_core::Decision;
 use serde::Deserialize;
 
-use super::{Condition, Literal};
+use super::Condition;
 
 /// One rule. See [`crate::Rules`] for what the fields mean together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSpec {
     /// A glob on registered names.
     pub tool: String,
     /// What the audit calls it. `rule N` if absent.
-    #[serde(default)]
     pub name: Option<String>,
     /// JSON pointers into the arguments with what must be there. All of them must hold.
     #[serde(default)]
@@ -27,22 +27,17 @@ pub struct RuleSpec {
     #[serde(default)]
     pub history: HistorySpec,
     /// What follows. Must be there unless the rule hides.
-    #[serde(default)]
     pub decide: Option<Decide>,
     /// For people and the model.
-    #[serde(default)]
     pub reason: Option<String>,
     /// Roles of which an approver needs one. Only with `confirm`.
     #[serde(default)]
     pub approvers: Vec<String>,
     /// How many different people must approve. Only with `confirm`.
-    #[serde(default)]
     pub quorum: Option<u32>,
     /// How long the question stays open, as in `4h`. Only with `confirm`.
-    #[serde(default)]
-    pub expires_in: Option<String>,
+    pub expires_in: Option<Millis>,
     /// The same in milliseconds.
-    #[serde(default)]
     pub expires_in_ms: Option<u64>,
     /// Whether whoever started the run may not answer. Only with `confirm`.
     #[serde(default)]
@@ -63,11 +58,10 @@ impl RuleSpec {
 }
 
 /// What must be true of the earlier calls of the same tool in the same run, as far as they were let through.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HistorySpec {
     /// How many they are. The call that is asked about does not count.
-    #[serde(default)]
     pub calls: Option<Condition>,
     /// JSON pointers into the arguments with what the sum of the numbers there must be: those of the earlier calls and
     /// that of the call that is asked about.
@@ -87,17 +81,15 @@ impl HistorySpec {
 #[serde(deny_unknown_fields)]
 pub struct ExampleSpec {
     /// The tool that is called. The rule's own if absent.
-    #[serde(default)]
     pub tool: Option<String>,
     /// The arguments of the call. None if absent.
-    #[serde(default)]
-    pub arguments: BTreeMap<String, Literal>,
+    pub arguments: Option<RawJson>,
     /// Who asks, with the names that rules use: `actor`, `tenant`, `roles` and attributes. Nobody in particular if absent.
     #[serde(default)]
-    pub context: BTreeMap<String, Literal>,
+    pub context: BTreeMap<String, RawJson>,
     /// The arguments of earlier calls of the tool that were let through.
     #[serde(default)]
-    pub past: Vec<BTreeMap<String, Literal>>,
+    pub past: Vec<RawJson>,
     /// What must follow.
     pub decides: Decide,
 }

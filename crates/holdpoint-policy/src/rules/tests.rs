@@ -1,16 +1,14 @@
-//! The parts that no rule shows whole: numbers, pointers, durations, near words.
+//! The parts that no rule shows whole: numbers, pointers, paths, hosts.
 
 use std::cmp::Ordering;
 
 use proptest::prelude::*;
 
-use super::Literal;
+use super::condition::Pattern;
 use super::decimal::{Decimal, SUM_DIGITS_MAX};
-use super::duration::parse_ms;
 use super::host::{HostPattern, host_of};
-use super::nearest::nearest;
+use super::literal::Literal;
 use super::node::{Node, Opened, Unreadable};
-use super::operator::Pattern;
 use super::path::{Folder, PathNames};
 use super::pointer::Pointer;
 
@@ -98,7 +96,7 @@ fn pointers_find_values_as_they_are_written() {
                 assert_eq!(Some(shown(value)), found.map(|found| number(found).to_string()), "{pointer}");
             }
             (Some(value), Some(found)) => {
-                assert_eq!(serde_json::from_str::<Literal>(found).unwrap().equals(value), Ok(true), "{pointer}");
+                assert_eq!(Literal::of(&Node::raw(found)).unwrap().equals(value), Ok(true), "{pointer}");
             }
             (value, found) => panic!("{pointer}: {} and {found:?}", value.is_some()),
         }
@@ -152,7 +150,7 @@ fn a_name_that_is_there_twice_is_not_read() {
 
 #[test]
 fn a_path_is_below_a_folder_whichever_way_it_is_read() {
-    let folder = Folder::parse("/srv/data").unwrap();
+    let folder = "/srv/data".parse::<Folder>().unwrap();
     for path in [
         "/srv/data",
         "/srv/data/",
@@ -196,9 +194,9 @@ fn a_path_is_below_a_folder_whichever_way_it_is_read() {
     ] {
         assert!(!folder.holds(&PathNames::of(path)), "{path}");
     }
-    assert!(Folder::parse("/").unwrap().holds(&PathNames::of("/anything")));
+    assert!("/".parse::<Folder>().unwrap().holds(&PathNames::of("/anything")));
     for folder in ["", "srv", "../srv", "/srv/../etc", "C:\\data", "/srv\\data", "/a\0"] {
-        assert_eq!(Folder::parse(folder), None, "{folder}");
+        assert!(folder.parse::<Folder>().is_err(), "{folder}");
     }
 }
 
@@ -245,7 +243,7 @@ fn the_host_of_a_url_is_the_one_that_is_connected_to() {
 #[test]
 fn a_star_stands_for_everything_below_a_domain() {
     let check = |pattern: &str, holds: &[&str], misses: &[&str]| {
-        let parsed = HostPattern::parse(pattern).unwrap();
+        let parsed = pattern.parse::<HostPattern>().unwrap();
         assert!(holds.iter().all(|host| parsed.holds(host)), "{pattern} holds {holds:?}");
         assert!(!misses.iter().any(|host| parsed.holds(host)), "{pattern} misses {misses:?}");
     };
@@ -256,41 +254,8 @@ fn a_star_stands_for_everything_below_a_domain() {
     for pattern in
         ["", "*", "*.", "*.*", "a.*.b", "https://example.com", "example.com/a", "example.com:80", "a b", "*.127.0.0.1"]
     {
-        assert_eq!(HostPattern::parse(pattern), None, "{pattern}");
+        assert!(pattern.parse::<HostPattern>().is_err(), "{pattern}");
     }
-}
-
-#[test]
-fn durations_have_a_whole_number_and_a_unit() {
-    for (text, ms) in [
-        ("500ms", Some(500)),
-        ("90s", Some(90_000)),
-        ("30m", Some(1_800_000)),
-        ("4h", Some(14_400_000)),
-        ("2d", Some(172_800_000)),
-        ("4", None),
-        ("h", None),
-        ("", None),
-        ("-4h", None),
-        ("1.5h", None),
-        ("4 h", None),
-        ("4H", None),
-        ("4hh", None),
-        ("99999999999999999999d", None),
-        ("18446744073709551615d", None),
-    ] {
-        assert_eq!(parse_ms(text), ms, "{text}");
-    }
-}
-
-#[test]
-fn a_near_word_is_found_and_a_far_one_is_not() {
-    let known = &["approvers", "quorum", "tool", "when"];
-    assert_eq!(nearest("aprovers", known), Some("approvers"));
-    assert_eq!(nearest("tools", known), Some("tool"));
-    assert_eq!(nearest("whn", known), Some("when"));
-    assert_eq!(nearest("colour", known), None);
-    assert_eq!(nearest("", &[]), None);
 }
 
 proptest! {
@@ -309,8 +274,8 @@ proptest! {
     #[test]
     fn no_text_makes_a_path_or_a_host_panic(text in "\\PC{0,30}", tail in "[a-z./\\\\%@:#?]{0,30}") {
         for text in [format!("/srv/{tail}{text}"), format!("https://{text}{tail}"), text] {
-            let _ = Folder::parse("/srv").map(|folder| folder.holds(&PathNames::of(&text)));
-            let _ = (host_of(&text), HostPattern::parse(&text), Folder::parse(&text));
+            let _ = "/srv".parse::<Folder>().map(|folder| folder.holds(&PathNames::of(&text)));
+            let _ = (host_of(&text), text.parse::<HostPattern>(), text.parse::<Folder>());
         }
     }
 
@@ -321,7 +286,7 @@ proptest! {
         ),
     ) {
         let path = format!("/{}", parts.join("/"));
-        if Folder::parse("/srv/data").is_some_and(|folder| folder.holds(&PathNames::of(&path))) {
+        if "/srv/data".parse::<Folder>().is_ok_and(|folder| folder.holds(&PathNames::of(&path))) {
             for read in [path.clone(), path.replace('\\', "/")] {
                 let mut way: Vec<&str> = Vec::new();
                 for name in read.split('/').filter(|name| !matches!(*name, "" | ".")) {
@@ -356,7 +321,6 @@ proptest! {
     #[test]
     fn no_text_makes_a_number_or_a_pointer_panic(text in "\\PC{0,20}") {
         let _ = Decimal::parse(&text);
-        let _ = parse_ms(&text);
         if let Some(pointer) = Pointer::parse(&text) {
             let _ = pointer.find(&Node::raw(r#"{"a":[1,{"b":null}]}"#)).map(|found| found.is_some());
         }
@@ -368,7 +332,7 @@ proptest! {
         text in "[abAB.2]{0,5}",
     ) {
         let Ok(engine) = regex::Regex::new(&pattern) else { return Ok(()) };
-        let ours = Pattern::new("/a", &pattern).unwrap();
+        let ours = pattern.parse::<Pattern>().unwrap();
         prop_assert_eq!(ours.is_in(&text), engine.is_match(&text), "{} in {}", pattern, text);
     }
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use holdpoint_core::{Decision, FourEyes, Terms};
+use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::compiled::{Asked, CompiledRule};
-use super::{Decide, Literal};
+use super::compiled::CompiledRule;
+use super::{Condition, Decide};
 use crate::PolicyVersion;
 
 /// Enough that nobody finds other rules with the same one.
@@ -16,11 +18,37 @@ const BYTES: usize = 16;
 /// Changes when the same rules would be read in another way.
 const DOMAIN: &[u8] = b"holdpoint.rules.1\0";
 
+/// A rule as it is digested. The fields are in alphabetical order.
+#[derive(Serialize)]
+struct Digested<'r> {
+    conditions: BTreeMap<String, &'r Condition>,
+    decide: &'static str,
+    hide: bool,
+    name: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terms: Option<Value>,
+    tool: &'r str,
+}
+
 pub(super) fn of(rules: &[CompiledRule]) -> PolicyVersion {
     let mut hash = Sha256::new();
     hash.update(DOMAIN);
     for rule in rules {
-        hash.update(rule.to_literal().to_json());
+        let digested = Digested {
+            conditions: rule.asked(),
+            decide: Decide::of(&rule.decision).as_str(),
+            hide: rule.hides,
+            name: &rule.place.name,
+            reason: rule.decision.ground().reason.as_deref(),
+            terms: match &rule.decision {
+                Decision::Confirm(_, terms) => Some(digested_terms(terms)),
+                Decision::Allow(_) | Decision::Deny(_) => None,
+            },
+            tool: rule.tool.text(),
+        };
+        hash.update(text(&digested));
         hash.update(b"\n");
     }
     let mut text = String::new();
@@ -34,48 +62,28 @@ pub(super) fn of(rules: &[CompiledRule]) -> PolicyVersion {
 impl CompiledRule {
     /// Which calls it is about, as text: equal for rules that ask the same.
     pub(super) fn asks(&self) -> String {
-        format!("{}\0{}", self.tool.text(), self.conditions_literal().to_json())
+        format!("{}\0{}", self.tool.text(), text(&self.asked()))
     }
 
-    fn conditions_literal(&self) -> Literal {
-        let mut parts = BTreeMap::<String, Literal>::new();
-        for Asked { subject, condition, .. } in &self.conditions {
-            let tests = condition.tests.iter().map(|test| (test.operator.to_owned(), test.operand.plain()));
-            parts.insert(format!("{} {subject}", subject.part()), Literal::Map(tests.collect()));
-        }
-        Literal::Map(parts)
-    }
-
-    fn to_literal(&self) -> Literal {
-        let text = |text: &str| Literal::Text(text.to_owned());
-        let mut parts = BTreeMap::from([
-            ("tool", text(self.tool.text())),
-            ("name", text(&self.name)),
-            ("conditions", self.conditions_literal()),
-            ("decide", text(Decide::of(&self.decision).as_str())),
-            ("hide", Literal::Bool(self.hides)),
-        ]);
-        if let Some(reason) = &self.decision.ground().reason {
-            parts.insert("reason", text(reason));
-        }
-        if let Decision::Confirm(_, terms) = &self.decision {
-            parts.insert("terms", terms_literal(terms));
-        }
-        Literal::Map(parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    fn asked(&self) -> BTreeMap<String, &Condition> {
+        let part = |subject: &super::facts::Subject| format!("{} {subject}", subject.part());
+        self.conditions.iter().map(|asked| (part(&asked.subject), &asked.condition)).collect()
     }
 }
 
-fn terms_literal(terms: &Terms) -> Literal {
-    let text = |text: String| Literal::Text(text);
-    let mut parts = BTreeMap::from([
-        ("approvers".to_owned(), Literal::List(terms.approvers.iter().map(|role| text(role.to_string())).collect())),
-        ("quorum".to_owned(), text(terms.quorum.to_string())),
-    ]);
+/// Nothing in a rule refuses to be written.
+fn text(part: &impl Serialize) -> String {
+    serde_json::to_string(part).unwrap_or_default()
+}
+
+fn digested_terms(terms: &Terms) -> Value {
+    let approvers: Vec<&str> = terms.approvers.iter().map(|role| &**role).collect();
+    let mut digested = json!({ "approvers": approvers, "quorum": terms.quorum.to_string() });
     if let Some(ms) = terms.expires_in_ms {
-        parts.insert("expires_in_ms".to_owned(), text(ms.to_string()));
+        digested["expires_in_ms"] = ms.to_string().into();
     }
     if terms.four_eyes == FourEyes::On {
-        parts.insert("four_eyes".to_owned(), Literal::Bool(true));
+        digested["four_eyes"] = true.into();
     }
-    Literal::Map(parts)
+    digested
 }

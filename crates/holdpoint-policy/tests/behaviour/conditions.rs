@@ -1,11 +1,13 @@
 //! What the operators hold for, one by one.
 
+use holdpoint_config::{Document, YamlLimits};
 use holdpoint_core::Decision;
 use holdpoint_policy::{RuleSpec, Rules};
 
 fn yaml(text: &str) -> Rules {
-    let specs: Vec<RuleSpec> = serde_saphyr::from_str(text).expect("good YAML");
-    Rules::new(specs).expect("good rules")
+    let limits = YamlLimits { max_bytes: 10_000, max_depth: 32, max_nodes: 1_000 };
+    let specs: Vec<RuleSpec> = Document::yaml(text, "rules.yaml", limits).unwrap().read().expect("good YAML");
+    Rules::new(&specs).expect("good rules")
 }
 
 fn allowed(rules: &Rules, arguments: &str) -> bool {

@@ -212,5 +212,5 @@ fn examples_have_a_context_and_a_past() {
     assert_eq!(Rules::parse(text, "p").map(|rules| rules.len()).map_err(|error| error.to_string()), Ok(1));
     let wrong = text.replace(r#"roles = ["finance"], user_id = 6"#, r#"roles = "finance", user_id = 6"#);
     let error = Rules::parse(&wrong, "p").unwrap_err();
-    assert_eq!(error.to_string(), "p:7: rule 1: example 1 cannot be a call: `roles` needs a list");
+    assert_eq!(error.to_string(), "p:9:44: `rule[0].example[0].context.roles` must be a list of strings");
 }

@@ -174,7 +174,7 @@ async fn a_filter_that_fails_hides_nothing() {
 #[tokio::test]
 async fn rules_hide_what_they_say() {
     let hide = RuleSpec { tool: "secret_*".to_owned(), hide: true, ..RuleSpec::default() };
-    let guarded = guard(Rules::new(vec![hide]).unwrap());
+    let guarded = guard(Rules::new(&[hide]).unwrap());
     assert_eq!(visible(&guarded, &["read", "secret_key", "write"]).await, ["read", "write"]);
 }
 

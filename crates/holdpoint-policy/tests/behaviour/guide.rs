@@ -1,5 +1,6 @@
 //! The rules that the guide shows are rules.
 
+use holdpoint_config::Document;
 use holdpoint_core::Decision;
 use holdpoint_policy::{Condition, Mode, Policy, Rules, RulesFile};
 
@@ -50,7 +51,8 @@ fn the_guides_table_of_operators_is_complete_and_true() {
     }
     let mut listed: Vec<&str> = rows.iter().map(|row| row[0]).collect();
     listed.sort_unstable();
-    let unknown = serde_saphyr::from_str::<Condition>("{zzzzzzzzzzzzzzzz: 1}").unwrap_err().to_string();
+    let document = Document::toml("zzzzzzzzzzzzzzzz = 1", "condition.toml").unwrap();
+    let unknown = document.read::<Condition>().unwrap_err().to_string();
     let (_, known) = unknown.split_once("known are `").expect("the error lists what is known");
     let known = known
         .split('`')

@@ -94,15 +94,18 @@ fn a_policy_that_enforces_nothing_is_never_taken_for_one_that_does() {
         ],
     );
     for (file, end) in [
-        ("itself.toml", "itself.toml:1: a policy with the mode `log_only` enforces nothing"),
-        ("chain.toml", "tried.toml:1: a policy with the mode `log_only` enforces nothing"),
-        ("lost.toml", "nowhere.toml` cannot be read"),
+        ("itself.toml", "itself.toml:1:8: `mode` is `log_only`: the policy enforces nothing"),
+        ("chain.toml", "tried.toml:1:8: `mode` is `log_only`: the policy enforces nothing"),
+        ("lost.toml", "nowhere.toml: the file cannot be read: entity not found"),
     ] {
         let error = RulesFile::load(folder.path(file)).unwrap_err();
-        assert!(error.to_string().ends_with(end), "{error}");
+        assert!(error.line(&error.problems()[0]).ends_with(end), "{error}");
     }
     let error = Rules::load(folder.path("tried.toml")).unwrap_err();
-    assert!(error.to_string().ends_with("tried.toml:1: a policy with the mode `log_only` enforces nothing"), "{error}");
+    assert!(
+        error.line(&error.problems()[0]).ends_with("tried.toml:1:8: `mode` is `log_only`: the policy enforces nothing"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -110,23 +113,23 @@ fn modes_are_checked_with_their_line() {
     for (text, message, hint) in [
         (
             "\nmode = \"log_only\"",
-            "p:2: `log_only` enforces nothing by itself",
+            "p:2:8: `mode` is `log_only`, which enforces nothing by itself",
             "name the policy that is enforced meanwhile, as in `beside = \"policy.toml\"`",
         ),
-        ("\nbeside = \"x\"", "p:2: `beside` is for the mode `log_only`", "remove it, or set `mode = \"log_only\"`"),
+        ("\nbeside = \"x\"", "p:2:10: `beside` is for the mode `log_only`", "remove it, or set `mode = \"log_only\"`"),
         (
             "mode = \"enforce\"\nbeside = \"x\"",
-            "p:2: `beside` is for the mode `log_only`",
+            "p:2:10: `beside` is for the mode `log_only`",
             "remove it, or set `mode = \"log_only\"`",
         ),
-        ("mode = \"other\"", "p:1: there is no mode `other`", "the modes are `enforce` and `log_only`"),
+        ("mode = \"other\"", "p:1:8: `mode` cannot be `other`", "known are `enforce`, `log_only`"),
         (
             "mode = \"log_only\"\nbeside = \"x\"",
-            "p:1: a policy with the mode `log_only` enforces nothing",
+            "p:1:8: `mode` is `log_only`: the policy enforces nothing",
             "load it as a `RulesFile`, or set `mode = \"enforce\"`",
         ),
     ] {
         let error = Rules::parse(text, "p").unwrap_err();
-        assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, Some(hint)));
+        assert_eq!(error.to_string(), format!("{message}\nhint: {hint}"));
     }
 }

@@ -1,12 +1,19 @@
 //! What rules decide.
 
+use holdpoint_config::{Document, YamlLimits};
 use holdpoint_core::{Decision, Ground, Terms};
-use holdpoint_policy::{Condition, Decide, Literal, Number, RuleSpec, Rules};
+use holdpoint_policy::{Condition, Decide, RuleSpec, Rules};
 use proptest::prelude::*;
 
 fn yaml(text: &str) -> Rules {
-    let specs: Vec<RuleSpec> = serde_saphyr::from_str(text).expect("good YAML");
-    Rules::new(specs).expect("good rules")
+    let limits = YamlLimits { max_bytes: 10_000, max_depth: 32, max_nodes: 1_000 };
+    let specs: Vec<RuleSpec> = Document::yaml(text, "rules.yaml", limits).unwrap().read().expect("good YAML");
+    Rules::new(&specs).expect("good rules")
+}
+
+/// A condition from the text of a value in a rules file.
+fn condition(text: &str) -> Condition {
+    Document::toml(&format!("condition = {text}"), "rules.toml").unwrap().read_at("condition").expect("a condition")
 }
 
 fn decided(rules: &Rules, tool: &str, arguments: &str) -> &'static str {
@@ -82,7 +89,7 @@ fn globs_are_on_the_whole_registered_name() {
         ("v?", vec!["v1"], vec!["v", "v12"]),
         ("[ab]c", vec!["ac", "bc"], vec!["cc"]),
     ] {
-        let rules = Rules::new(vec![RuleSpec::new(glob, Decide::Allow)]).unwrap();
+        let rules = Rules::new(&[RuleSpec::new(glob, Decide::Allow)]).unwrap();
         for name in matches {
             assert_eq!(decided(&rules, name, "{}"), "allow", "{glob} and {name}");
         }
@@ -116,6 +123,12 @@ fn numbers_are_never_rounded() {
     check("9223372036854775807", &["9223372036854775807"], &["9223372036854775806", "9223372036854775808", "9.2e18"]);
     check("{lt: 18446744073709551615}", &["18446744073709551614"], &["18446744073709551615", "18446744073709551616"]);
     check("{gt: 100}", &["123456789012345678901234567890", "1e400"], &["-1e400", "1e-400"]);
+}
+
+#[test]
+fn decimals_of_rules_keep_every_digit() {
+    check("{gt: 0.10000000000000000000001}", &["0.10000000000000000000002"], &["0.10000000000000000000001", "0.1"]);
+    check("123456789012345678901234567890", &["123456789012345678901234567890"], &["123456789012345678901234567891"]);
 }
 
 #[test]
@@ -170,83 +183,81 @@ fn arguments_that_are_not_json_are_no_decision() {
     assert!(!error.to_string().contains("sentinel"));
 }
 
-/// A rule on tool `a` or `b` or both, with or without a condition on `/n`.
-fn any_rule() -> impl Strategy<Value = RuleSpec> {
+/// A rule on tool `a` or `b` or both, with or without a lower bound on `/n`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct AnyRule {
+    tool: &'static str,
+    decide: Decide,
+    bound: Option<i64>,
+}
+
+fn any_rule() -> impl Strategy<Value = AnyRule> {
     let tool = prop_oneof![Just("a"), Just("b"), Just("*")];
     let decide = prop_oneof![Just(Decide::Allow), Just(Decide::Deny), Just(Decide::Confirm)];
     let bound = proptest::option::of(-3_i64..3);
-    (tool, decide, bound).prop_map(|(tool, decide, bound)| {
-        let mut rule = RuleSpec::new(tool, decide);
-        if let Some(bound) = bound {
-            let gt = Some(Number::from(bound));
-            rule.when.insert("/n".to_owned(), Condition { gt, ..Condition::default() });
-        }
-        rule
-    })
+    (tool, decide, bound).prop_map(|(tool, decide, bound)| AnyRule { tool, decide, bound })
 }
 
 /// Two rules that ask the same are refused.
-fn without_duplicates(specs: Vec<RuleSpec>) -> Vec<RuleSpec> {
-    let mut kept: Vec<RuleSpec> = Vec::new();
-    for spec in specs {
-        if !kept.iter().any(|known| known.tool == spec.tool && known.when == spec.when) {
-            kept.push(spec);
+fn without_duplicates(rules: Vec<AnyRule>) -> Vec<AnyRule> {
+    let mut kept: Vec<AnyRule> = Vec::new();
+    for rule in rules {
+        if !kept.iter().any(|known| known.tool == rule.tool && known.bound == rule.bound) {
+            kept.push(rule);
         }
     }
     kept
 }
 
+fn specs(rules: &[AnyRule]) -> Vec<RuleSpec> {
+    let spec = |rule: &AnyRule| {
+        let mut spec = RuleSpec::new(rule.tool, rule.decide);
+        spec.when.extend(rule.bound.map(|bound| ("/n".to_owned(), condition(&format!("{{ gt = {bound} }}")))));
+        spec
+    };
+    rules.iter().map(spec).collect()
+}
+
 /// The plainest reading of a list of rules.
-fn expected(rules: &[RuleSpec], tool: &str, n: Option<i64>) -> &'static str {
-    let matches = |rule: &&RuleSpec| {
-        let bound = rule.when.get("/n").and_then(|condition| condition.gt.as_ref()?.as_str().parse::<i64>().ok());
-        let met = match (bound, n) {
+fn expected(rules: &[AnyRule], tool: &str, n: Option<i64>) -> &'static str {
+    let matches = |rule: &&AnyRule| {
+        let met = match (rule.bound, n) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(bound), Some(n)) => n > bound,
         };
         (rule.tool == "*" || rule.tool == tool) && met
     };
-    rules.iter().find(matches).and_then(|rule| rule.decide).map_or("deny", Decide::as_str)
+    rules.iter().find(matches).map_or("deny", |rule| rule.decide.as_str())
 }
 
 proptest! {
     #[test]
     fn rules_decide_as_the_plainest_reading_does(
-        specs in proptest::collection::vec(any_rule(), 0..8).prop_map(without_duplicates),
+        rules in proptest::collection::vec(any_rule(), 0..8).prop_map(without_duplicates),
         tool in prop_oneof![Just("a"), Just("b"), Just("c")],
         n in proptest::option::of(-4_i64..4),
     ) {
-        let rules = Rules::new(specs.clone()).expect("good rules");
+        let made = Rules::new(&specs(&rules)).expect("good rules");
         let arguments = n.map_or("{}".to_owned(), |n| format!("{{\"n\":{n}}}"));
-        prop_assert_eq!(decided(&rules, tool, &arguments), expected(&specs, tool, n));
+        prop_assert_eq!(decided(&made, tool, &arguments), expected(&rules, tool, n));
     }
 
     #[test]
     fn an_absent_pointer_meets_no_condition(pointer in "/[a-z]{1,3}(/[a-z0-9]{1,2})?", operator in 0..8_usize) {
-        let (literal, number) = (|| Some(Literal::Number(Number::from(0))), || Some(Number::from(0)));
-        let condition = match operator {
-            0 => Condition { eq: literal(), ..Condition::default() },
-            1 => Condition { ne: literal(), ..Condition::default() },
-            2 => Condition { gt: number(), ..Condition::default() },
-            3 => Condition { gte: number(), ..Condition::default() },
-            4 => Condition { lt: number(), ..Condition::default() },
-            5 => Condition { lte: number(), ..Condition::default() },
-            6 => Condition { one_of: Some(vec![Literal::Null]), ..Condition::default() },
-            _ => Condition { matches: Some(String::new()), ..Condition::default() },
-        };
+        let operators =
+            ["eq = 0", "ne = 0", "gt = 0", "gte = 0", "lt = 0", "lte = 0", "in = [false]", "matches = ''"];
         let mut rule = RuleSpec::new("t", Decide::Allow);
-        rule.when.insert(pointer, condition);
-        let rules = Rules::new(vec![rule]).expect("good rules");
+        rule.when.insert(pointer, condition(&format!("{{ {} }}", operators[operator])));
+        let rules = Rules::new(&[rule]).expect("good rules");
         prop_assert_eq!(decided(&rules, "t", r#"{"UPPER":0}"#), "deny");
     }
 
     #[test]
     fn every_spelling_of_a_number_meets_the_same_bound(n in -1000_i64..1000, bound in -1000_i64..1000) {
         let mut rule = RuleSpec::new("t", Decide::Allow);
-        let lte = Some(Number::from(bound));
-        rule.when.insert("/n".to_owned(), Condition { lte, ..Condition::default() });
-        let rules = Rules::new(vec![rule]).expect("good rules");
+        rule.when.insert("/n".to_owned(), condition(&format!("{{ lte = {bound} }}")));
+        let rules = Rules::new(&[rule]).expect("good rules");
         let wanted = if n <= bound { "allow" } else { "deny" };
         // No JSON number begins with two zeros.
         let scaled = if n == 0 { "0E-2".to_owned() } else { format!("{n}00E-2") };

@@ -8,9 +8,11 @@ fn rule(keys: &str) -> String {
     format!("\n\n[[rule]]\ntool = \"pay\"\ndecide = \"confirm\"\n{keys}")
 }
 
-fn refused(text: &str) -> (String, String) {
+/// The line, the sentence and the hint.
+fn refused(text: &str) -> (usize, String, String) {
     let error = Rules::parse(text, "policy.toml").unwrap_err();
-    (error.to_string(), error.hint().unwrap_or_default())
+    let problem = error.problem().unwrap();
+    (error.place().unwrap().line, problem.sentence(), problem.hint().unwrap_or_default().to_owned())
 }
 
 #[test]
@@ -29,12 +31,12 @@ fn conditions_that_nothing_can_meet_are_refused() {
         ("{ eq = \"abc\", starts_with = \"x\" }", "no value of `eq` meets the rest"),
         ("{ eq = \"/etc\", path_under = \"/srv\" }", "no value of `eq` meets the rest"),
         ("{ gt = 1, matches = \"a\" }", "no value has a type that suits `matches` and the rest"),
-        ("{ any = 1, starts_with = \"a\" }", "no value has a type that suits `any` and the rest"),
-        ("{ contains = 1, ends_with = \"a\" }", "no value has a type that suits `contains` and the rest"),
+        ("{ any = 1, starts_with = \"a\" }", "no value has a type that suits `starts_with` and the rest"),
+        ("{ contains = 1, ends_with = \"a\" }", "no value has a type that suits `ends_with` and the rest"),
         ("{ present = false, gt = 1 }", "what is not there meets no other operator"),
     ] {
-        let (message, hint) = refused(&rule(&format!("when = {{ \"/x\" = {condition} }}")));
-        assert_eq!(message, format!("policy.toml:3: rule 1: the condition at `/x` can never hold: {why}"));
+        let (line, message, hint) = refused(&rule(&format!("when = {{ \"/x\" = {condition} }}")));
+        assert_eq!((line, message), (6, format!("`rule[0].when./x` can never hold: {why}")));
         assert_eq!(hint, "a rule that never matches guards nothing: correct or remove it");
     }
 }
@@ -42,18 +44,26 @@ fn conditions_that_nothing_can_meet_are_refused() {
 #[test]
 fn conditions_inside_conditions_are_looked_at_too() {
     for (keys, at, why) in [
-        ("when = { \"/x\" = { any = { gt = 2, lt = 1 } } }", "/x any", "no number lies between `2` and `1`"),
-        ("when = { \"/x\" = { all = { present = false } } }", "/x all", "`present` is for what can be absent"),
-        ("when = { \"/x\" = { len = { lt = 0 } } }", "/x len", "no number lies between `0` and `0`"),
-        ("when = { \"/x\" = { len = \"2\" } }", "/x len", "no value has a type that suits `eq` and the rest"),
+        ("when = { \"/x\" = { any = { gt = 2, lt = 1 } } }", "when./x.any", "no number lies between `2` and `1`"),
+        ("when = { \"/x\" = { all = { present = false } } }", "when./x.all", "`present` is for what can be absent"),
+        ("when = { \"/x\" = { len = { lt = 0 } } }", "when./x.len", "no number lies between `0` and `0`"),
+        ("when = { \"/x\" = { len = \"2\" } }", "when./x.len", "no value has a type that suits `eq` and the rest"),
         ("history = { calls = { lt = 0 } }", "history.calls", "no number lies between `0` and `0`"),
-        ("history = { sum = { \"/n\" = \"9\" } }", "/n", "no value has a type that suits `eq` and the rest"),
-        ("history = { sum = { \"/n\" = { present = true } } }", "/n", "`present` is for what can be absent"),
-        ("context = { roles = \"finance\" }", "roles", "no value has a type that suits `eq` and the rest"),
-        ("context = { actor = { gt = 1 } }", "actor", "no value has a type that suits `gt` and the rest"),
+        (
+            "history = { sum = { \"/n\" = \"9\" } }",
+            "history.sum./n",
+            "no value has a type that suits `eq` and the rest",
+        ),
+        (
+            "history = { sum = { \"/n\" = { present = true } } }",
+            "history.sum./n",
+            "`present` is for what can be absent",
+        ),
+        ("context = { roles = \"finance\" }", "context.roles", "no value has a type that suits `eq` and the rest"),
+        ("context = { actor = { gt = 1 } }", "context.actor", "no value has a type that suits `gt` and the rest"),
     ] {
-        let (message, _) = refused(&rule(keys));
-        assert_eq!(message, format!("policy.toml:3: rule 1: the condition at `{at}` can never hold: {why}"));
+        let (line, message, _) = refused(&rule(keys));
+        assert_eq!((line, message), (6, format!("`rule[0].{at}` can never hold: {why}")));
     }
 }
 
@@ -62,32 +72,41 @@ fn operands_that_mean_nothing_are_refused_with_a_hint() {
     for (keys, message, hint) in [
         (
             "when = { \"/x\" = { starts_with = \"\" } }",
-            "`starts_with` at `/x` looks for an empty text",
+            "`rule[0].when./x.starts_with` is empty",
+            "use `present = true` for any value",
+        ),
+        (
+            "when = { \"/x\" = { contains = \"\" } }",
+            "`rule[0].when./x.contains` is empty",
             "use `present = true` for any value",
         ),
         (
             "when = { \"/x\" = { path_under = \"data\" } }",
-            "`data` at `/x` is not the absolute path of a folder",
+            "`rule[0].when./x.path_under` is not the absolute path of a folder",
             "a folder starts with `/` and has no `..`, as in `/srv/data`",
         ),
         (
-            "when = { \"/x\" = { host = \"https://example.com\" } }",
-            "`https://example.com` at `/x` is not a host",
+            "when = { \"/x\" = { host = [\"a\", \"https://example.com\"] } }",
+            "`rule[0].when./x.host[1]` is not a host",
             "write `example.com` or `*.example.com`, without scheme, port and path",
         ),
         (
             "context = { user_id = 1, \"/user_id\" = 2 }",
-            "`user_id` has a condition already",
+            "`rule[0].context.user_id` has a condition already",
             "put both into one condition",
         ),
-        ("context = { \"\" = 1 }", "`` is not a JSON pointer", "a pointer starts with `/`, as in `/amount`"),
+        (
+            "context = { \"\" = 1 }",
+            "`rule[0].context.` is not a JSON pointer",
+            "a pointer starts with `/`, as in `/amount`",
+        ),
         (
             "history = { sum = { amount = 1 } }",
-            "`amount` is not a JSON pointer",
+            "`rule[0].history.sum.amount` is not a JSON pointer",
             "a pointer starts with `/`, as in `/amount`",
         ),
     ] {
-        assert_eq!(refused(&rule(keys)), (format!("policy.toml:3: rule 1: {message}"), hint.to_owned()));
+        assert_eq!(refused(&rule(keys)), (6, message.to_owned(), hint.to_owned()));
     }
 }
 
@@ -96,13 +115,13 @@ fn misspelt_keys_are_named_wherever_they_stand() {
     for (keys, key, near) in [
         ("contxt = {}", "contxt", "context"),
         ("four_eye = true", "four_eye", "four_eyes"),
-        ("history = { call = 1 }", "call", "calls"),
-        ("when = { \"/x\" = { any = { start_with = \"a\" } } }", "start_with", "starts_with"),
-        ("context = { user = { presnt = true } }", "presnt", "present"),
-        ("history = { calls = { gtee = 1 } }", "gtee", "gte"),
-        ("history = { sum = { \"/n\" = { lte = 1, gtt = 2 } } }", "gtt", "gt"),
+        ("history = { call = 1 }", "history.call", "calls"),
+        ("when = { \"/x\" = { any = { start_with = \"a\" } } }", "when./x.any.start_with", "starts_with"),
+        ("context = { user = { presnt = true } }", "context.user.presnt", "present"),
+        ("history = { calls = { gtee = 1 } }", "history.calls.gtee", "gte"),
+        ("history = { sum = { \"/n\" = { lte = 1, gtt = 2 } } }", "history.sum./n.gtt", "gte"),
     ] {
-        let wanted = (format!("policy.toml:6: unknown key `{key}`"), format!("did you mean `{near}`?"));
+        let wanted = (6, format!("`rule[0].{key}` is an unknown key"), format!("did you mean `{near}`?"));
         assert_eq!(refused(&rule(keys)), wanted);
     }
 }
@@ -115,7 +134,8 @@ fn a_rule_that_asks_the_same_as_an_earlier_one_is_refused() {
         )
     };
     let wanted = (
-        "policy.toml:5: rule 2: it asks the same as policy.toml:1: rule 1".to_owned(),
+        5,
+        "`rule[1]` asks the same as policy.toml:1: rule 1".to_owned(),
         "the first rule that matches decides: remove one of the two".to_owned(),
     );
     assert_eq!(refused(&twice("", "")), wanted);
@@ -126,9 +146,9 @@ fn a_rule_that_asks_the_same_as_an_earlier_one_is_refused() {
     assert!(Rules::parse(&twice("when = {\"/u\" = 1}", "context = {\"/u\" = 1}"), "p").is_ok());
 }
 
-/// Whether a second rule never decides after a first.
-fn covered(first: (&str, &str), second: (&str, &str)) -> bool {
-    let rule = |(tool, keys): (&str, &str)| format!("[[rule]]\ntool = \"{tool}\"\ndecide = \"deny\"\n{keys}\n");
+/// Whether a second rule never decides after a first; each is a glob and other keys.
+fn covered(first: [&str; 2], second: [&str; 2]) -> bool {
+    let rule = |[tool, keys]: [&str; 2]| format!("[[rule]]\ntool = \"{tool}\"\ndecide = \"deny\"\n{keys}\n");
     let rules = Rules::parse(&format!("{}{}", rule(first), rule(second)), "p").unwrap();
     !rules.warnings().is_empty()
 }
@@ -144,8 +164,8 @@ fn a_rule_that_an_earlier_one_covers_is_warned_about_with_both_places() {
         "p:5: rule 2: it never decides, because p:1: rule 1 comes first and is about all of it"
     );
     assert_eq!(warnings[0].hint(), "move it before the other one, or remove it");
-    assert_eq!((warnings[0].place.line, warnings[0].by.line), (Some(5), Some(1)));
-    assert_eq!((&*warnings[0].name, &*warnings[0].by_name), ("large", "rule 1"));
+    assert_eq!((warnings[0].rule.line, warnings[0].by.line), (Some(5), Some(1)));
+    assert_eq!((&*warnings[0].rule.name, &*warnings[0].by.name), ("large", "rule 1"));
 }
 
 #[test]
@@ -161,11 +181,11 @@ fn wider_globs_cover_narrower_ones() {
         ("[ab]", "a"),
         ("a*", "{ab,ac}"),
     ] {
-        assert!(covered((wide, ""), (narrow, "")), "{wide} {narrow}");
-        assert!(!covered((narrow, ""), (wide, "")), "{narrow} {wide}");
+        assert!(covered([wide, ""], [narrow, ""]), "{wide} {narrow}");
+        assert!(!covered([narrow, ""], [wide, ""]), "{narrow} {wide}");
     }
-    assert!(!covered(("a*", ""), ("{ab,bc}", "")));
-    assert!(!covered(("a*", ""), ("?ab", "")));
+    assert!(!covered(["a*", ""], ["{ab,bc}", ""]));
+    assert!(!covered(["a*", ""], ["?ab", ""]));
 }
 
 #[test]
@@ -187,15 +207,15 @@ fn weaker_conditions_cover_stronger_ones() {
         ("{ any = { gt = 1 } }", "{ all = { gt = 2 } }"),
         ("{ matches = \"a+\" }", "{ eq = \"caat\" }"),
     ] {
-        assert!(covered(("t", &when(wide)), ("t", &when(narrow))), "{wide} {narrow}");
-        assert!(!covered(("t", &when(narrow)), ("t", &when(wide))), "{narrow} {wide}");
+        assert!(covered(["t", &when(wide)], ["t", &when(narrow)]), "{wide} {narrow}");
+        assert!(!covered(["t", &when(narrow)], ["t", &when(wide)]), "{narrow} {wide}");
     }
-    assert!(covered(("t", ""), ("t", &when("1"))));
+    assert!(covered(["t", ""], ["t", &when("1")]));
     for wide in ["{ ne = 1 }", "{ present = true }", "{ lt = 1 }"] {
-        assert!(!covered(("t", &when(wide)), ("t", &when("{ present = false }"))), "{wide}");
+        assert!(!covered(["t", &when(wide)], ["t", &when("{ present = false }")]), "{wide}");
     }
-    assert!(!covered(("t", "context = { \"/x\" = 1 }"), ("t", &when("1"))));
-    assert!(covered(("t", "history = { calls = { gt = 1 } }"), ("t", "history = { calls = 3 }")));
+    assert!(!covered(["t", "context = { \"/x\" = 1 }"], ["t", &when("1")]));
+    assert!(covered(["t", "history = { calls = { gt = 1 } }"], ["t", "history = { calls = 3 }"]));
 }
 
 #[test]
@@ -208,15 +228,19 @@ fn a_rule_about_no_registered_tool_is_refused() {
     let tools = |names: &[&str]| names.iter().map(|name| ToolName::new(*name)).collect::<KnownTools>();
     assert!(rules.check_tools(&tools(&["refnd"])).is_ok());
     let error = rules.check_tools(&tools(&["read", "refund"])).unwrap_err();
-    assert_eq!(error.to_string(), "p:4: rule 2: `refnd` matches no registered tool");
-    assert_eq!(error.hint().as_deref(), Some("did you mean `refund`?"));
+    assert_eq!(
+        error.to_string(),
+        "p:5:8: `rule[1].tool` is `refnd`, which matches no registered tool\nhint: did you mean `refund`?"
+    );
     let error = rules.check_tools(&tools(&["write"])).unwrap_err();
-    assert_eq!(error.to_string(), "p:1: rule 1: `re*` matches no registered tool");
-    assert_eq!(error.hint().as_deref(), Some("register the tool or remove the rule"));
+    assert_eq!(
+        error.to_string(),
+        "p:2:8: `rule[0].tool` is `re*`, which matches no registered tool\nhint: register the tool or remove the rule"
+    );
     let open = KnownTools { open_prefixes: vec!["ref".into()], ..tools(&["read"]) };
     assert!(rules.check_tools(&open).is_ok());
     let told = rules.accepts_tools(&tools(&["refund"])).unwrap_err();
-    assert_eq!(told.to_string(), "p:4: rule 2: `refnd` matches no registered tool; hint: did you mean `refund`?");
+    assert!(told.to_string().ends_with("\nhint: did you mean `refund`?"), "{told}");
 }
 
 #[test]
@@ -228,7 +252,9 @@ fn an_attribute_that_is_not_kept_with_the_run_is_refused() {
     .unwrap();
     assert!(rules.check_context_keys(["user_id"]).is_ok());
     let error = rules.check_context_keys(["userid"]).unwrap_err();
-    assert_eq!(error.to_string(), "p:1: rule 1: the context attribute `user_id` is not in `context_keys`");
-    assert_eq!(error.hint().as_deref(), Some("did you mean `userid`?"));
-    assert_eq!(rules.check_context_keys([""; 0]).unwrap_err().hint().as_deref(), Some("add it to `context_keys`"));
+    assert_eq!(
+        error.to_string(),
+        "p:3:11: `rule[0].context` reads the attribute `user_id`, which is not in `context_keys`\nhint: did you mean `userid`?"
+    );
+    assert_eq!(rules.check_context_keys([""; 0]).unwrap_err().hint(), Some("add it to `context_keys`"));
 }
