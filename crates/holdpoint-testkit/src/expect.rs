@@ -1,229 +1,159 @@
 //! What must be seen after a step, and the first thing that is not.
 
-use crate::reader::{At, Read};
-use crate::scenario::pointer;
-use crate::yaml::{Node, NodeValue};
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use holdpoint_config::{Named, TableOr, Variants};
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::{Json, Pointer};
 
 mod compare;
-mod pattern;
 
 pub use compare::Difference;
 
 /// What must be seen after a step, in the order of the file.
-#[derive(Clone, Debug, Default)]
-pub struct Expect {
-    checks: Vec<Check>,
-}
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Expect(Variants<Check>);
 
 /// One key of `expect`.
-#[derive(Clone, Debug)]
-struct Check {
-    key: String,
-    wanted: Node,
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Check {
+    StopReason(String),
+    Text(Option<String>),
+    Turns(u64),
+    RunIdSame(bool),
+    Error(Option<String>),
+    Status(String),
+    ModelCalls(u64),
+    Executed(TableOr<Counts, Vec<String>>),
+    InFlightMax(TableOr<Counts, u64>),
+    Pending(Items<PendingKey>),
+    Messages(Items<MessageKey>),
+    ModelSaw(Items<MessageKey>),
+    ModelTools(Vec<String>),
+    Usage(Variants<UsageKey>),
+    Records(Items<RecordKey>),
+    Events(Vec<String>),
+    EventsNot(Vec<String>),
+    EventCounts(Counts),
+    Logged(Vec<String>),
+    NotLogged(Vec<String>),
+    Saved(BTreeMap<Pointer, Json>),
+    Absent(Vec<Pointer>),
+    BytesMax(u64),
+    Continuation(Variants<ContinuationKey>),
+    Won(u64),
+}
+
+type Counts = Named<u64>;
+
+/// A list of tables, perhaps with an open end.
+type Items<K> = Vec<TableOr<Variants<K>, OpenEnd>>;
+
+/// The last item of a list whose end is open.
+#[derive(Clone, Copy, Debug, Deserialize)]
+enum OpenEnd {
+    #[serde(rename = "...")]
+    Dots,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PendingKey {
+    Id(String),
+    Name(String),
+    Tool(Option<String>),
+    Reason(Option<String>),
+    Arguments(Json),
+    /// Their order says nothing.
+    Roles(BTreeSet<String>),
+    Uncertain(bool),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RecordKey {
+    Id(String),
+    Turn(u64),
+    Name(String),
+    Tool(Option<String>),
+    Outcome(String),
+    Error(Option<String>),
+    Source(Option<String>),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum MessageKey {
+    Role(RoleName),
+    Text(Option<String>),
+    Contains(String),
+    Matches(Pattern),
+    Call(String),
+    Error(bool),
+    Calls(Vec<String>),
+    BytesMax(u64),
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RoleName {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// A regular expression that is searched for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+struct Pattern(regex::Regex);
+
+impl TryFrom<String> for Pattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let reason = |error: regex::Error| format!("is not a regular expression: {error}");
+        regex::Regex::new(&text).map(Self).map_err(reason)
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.0.as_str().to_owned()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum UsageKey {
+    Input(u64),
+    Output(u64),
+    Total(u64),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ContinuationKey {
+    New(bool),
+    Parent(Option<String>),
 }
 
 impl Expect {
     /// The name against which the parent of a continuation is compared.
     pub(crate) fn parent(&self) -> Option<&str> {
-        let wanted = self.wanted("continuation")?;
-        let NodeValue::Map(entries) = &wanted.value else { return None };
-        let parent = entries.iter().find(|(key, _)| key.text == "parent")?;
-        match &parent.1.value {
-            NodeValue::Text(name) | NodeValue::Number(name) => Some(name),
+        let Expect(Variants(checks)) = self;
+        checks.iter().find_map(|check| match check {
+            Check::Continuation(Variants(keys)) => keys.iter().find_map(|key| match key {
+                ContinuationKey::Parent(name) => name.as_deref(),
+                ContinuationKey::New(_) => None,
+            }),
             _ => None,
-        }
+        })
     }
-
-    /// Whether there is a word about this.
-    pub(crate) fn mentions(&self, key: &str) -> bool {
-        self.wanted(key).is_some()
-    }
-
-    fn wanted(&self, key: &str) -> Option<&Node> {
-        self.checks.iter().find(|check| check.key == key).map(|check| &check.wanted)
-    }
-}
-
-/// The shape that a key of `expect` must have.
-type Shape = fn(&At<'_>) -> Read<()>;
-
-const KEYS: [(&str, Shape); 25] = [
-    ("stop_reason", text),
-    ("text", text_or_nothing),
-    ("turns", whole),
-    ("run_id_same", flag),
-    ("error", text_or_nothing),
-    ("status", text),
-    ("model_calls", whole),
-    ("executed", names_or_counts),
-    ("in_flight_max", whole_or_counts),
-    ("pending", pending),
-    ("messages", messages),
-    ("model_saw", messages),
-    ("model_tools", texts),
-    ("usage", usage),
-    ("records", records),
-    ("events", texts),
-    ("events_not", texts),
-    ("event_counts", counts),
-    ("logged", texts),
-    ("not_logged", texts),
-    ("saved", saved),
-    ("absent", pointers),
-    ("bytes_max", whole),
-    ("continuation", continuation),
-    ("won", whole),
-];
-
-pub(crate) fn read(at: &At<'_>) -> Read<Expect> {
-    let mut fields = at.fields_or_nothing()?;
-    for (key, shape) in KEYS {
-        fields.optional(key, shape)?;
-    }
-    fields.finish()?;
-    let NodeValue::Map(entries) = &at.node.value else { return Ok(Expect::default()) };
-    let checks = entries.iter().map(|(key, wanted)| Check { key: key.text.clone(), wanted: wanted.clone() });
-    Ok(Expect { checks: checks.collect() })
-}
-
-fn text(at: &At<'_>) -> Read<()> {
-    at.text().map(drop)
-}
-
-fn text_or_nothing(at: &At<'_>) -> Read<()> {
-    at.text_or_nothing().map(drop)
-}
-
-fn whole(at: &At<'_>) -> Read<()> {
-    at.whole().map(drop)
-}
-
-fn flag(at: &At<'_>) -> Read<()> {
-    at.flag().map(drop)
-}
-
-fn texts(at: &At<'_>) -> Read<()> {
-    at.texts().map(drop)
-}
-
-fn counts(at: &At<'_>) -> Read<()> {
-    at.entries()?.iter().try_for_each(|(_, count)| whole(count))
-}
-
-fn names_or_counts(at: &At<'_>) -> Read<()> {
-    match at.node.value {
-        NodeValue::Map(_) => counts(at),
-        _ => texts(at),
-    }
-}
-
-fn whole_or_counts(at: &At<'_>) -> Read<()> {
-    match at.node.value {
-        NodeValue::Map(_) => counts(at),
-        _ => whole(at),
-    }
-}
-
-/// A list of maps, perhaps with an open end.
-fn maps(at: &At<'_>, keys: &[(&'static str, Shape)]) -> Read<()> {
-    let items = at.list()?;
-    let open_end = items.last().is_some_and(|last| pattern::is_open_end(last.node));
-    for item in &items[..items.len() - usize::from(open_end)] {
-        let mut fields = item.fields()?;
-        for (key, shape) in keys {
-            fields.optional(key, shape)?;
-        }
-        fields.finish()?;
-    }
-    Ok(())
-}
-
-fn anything(_: &At<'_>) -> Read<()> {
-    Ok(())
-}
-
-fn pending(at: &At<'_>) -> Read<()> {
-    maps(
-        at,
-        &[
-            ("id", text),
-            ("name", text),
-            ("tool", text_or_nothing),
-            ("reason", text_or_nothing),
-            ("arguments", anything),
-            ("roles", texts),
-            ("uncertain", flag),
-        ],
-    )
-}
-
-fn messages(at: &At<'_>) -> Read<()> {
-    maps(
-        at,
-        &[
-            ("role", role),
-            ("text", text_or_nothing),
-            ("contains", text),
-            ("matches", regular_expression),
-            ("call", text),
-            ("error", flag),
-            ("calls", texts),
-            ("bytes_max", whole),
-        ],
-    )
-}
-
-fn role(at: &At<'_>) -> Read<()> {
-    at.word(&[("system", ()), ("user", ()), ("assistant", ()), ("tool", ())])
-}
-
-fn regular_expression(at: &At<'_>) -> Read<()> {
-    let text = at.text()?;
-    let problem = |error| at.problem(format!("`{text}` is not a regular expression: {error}"));
-    regex::Regex::new(&text).map(drop).map_err(problem)
-}
-
-fn usage(at: &At<'_>) -> Read<()> {
-    let mut fields = at.fields()?;
-    for key in ["input", "output", "total"] {
-        fields.optional(key, whole)?;
-    }
-    fields.finish()
-}
-
-fn records(at: &At<'_>) -> Read<()> {
-    maps(
-        at,
-        &[
-            ("id", text),
-            ("turn", whole),
-            ("name", text),
-            ("tool", text_or_nothing),
-            ("outcome", text),
-            ("error", text_or_nothing),
-            ("source", text_or_nothing),
-        ],
-    )
-}
-
-fn saved(at: &At<'_>) -> Read<()> {
-    for (key, at) in at.entries()? {
-        if !key.text.is_empty() && !key.text.starts_with('/') {
-            return Err(at.problem("a JSON pointer begins with `/`"));
-        }
-    }
-    Ok(())
-}
-
-fn pointers(at: &At<'_>) -> Read<()> {
-    at.list()?.iter().try_for_each(|at| pointer(at).map(drop))
-}
-
-fn continuation(at: &At<'_>) -> Read<()> {
-    let mut fields = at.fields()?;
-    fields.optional("new", flag)?;
-    fields.optional("parent", text_or_nothing)?;
-    fields.finish()
 }
 
 #[cfg(test)]

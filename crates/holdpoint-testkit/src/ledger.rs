@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts executions. Clones share their counts.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     shared: Arc<Mutex<Counts>>,
 }
 
@@ -41,17 +41,17 @@ impl Ledger {
     }
 
     /// The registered names of all executions, in the order in which they started.
-    pub fn executed(&self) -> Vec<String> {
+    pub(crate) fn executed(&self) -> Vec<String> {
         self.counts().executed.clone()
     }
 
     /// The most executions at once.
-    pub fn in_flight_max(&self) -> u64 {
+    pub(crate) fn in_flight_max(&self) -> u64 {
         self.counts().total.max
     }
 
     /// The most executions at once of each tool.
-    pub fn in_flight_max_of(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn in_flight_max_of(&self) -> BTreeMap<String, u64> {
         self.counts().per_tool.iter().map(|(tool, in_flight)| (tool.clone(), in_flight.max)).collect()
     }
 

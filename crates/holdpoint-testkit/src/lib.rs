@@ -4,7 +4,6 @@
 //! [`Report`]: what was expected and what was seen where they first differ. Everything goes through the public entry
 //! points of the library; no rule of how a run behaves lives here.
 
-mod error;
 mod expect;
 mod jobs;
 mod ledger;
@@ -14,22 +13,15 @@ mod observed;
 mod payload;
 mod perform;
 mod place;
-mod reader;
 mod report;
 mod runner;
 mod scenario;
 mod scripted_tool;
 mod store_choice;
 mod world;
-mod yaml;
 
-pub use error::ScenarioError;
-pub use expect::{Difference, Expect};
-pub use ledger::Ledger;
-pub use log_capture::LogCapture;
-pub use observed::{Observed, SeenContinuation, SeenError, SeenMessage, SeenPending, SeenRecord};
+pub use expect::Difference;
 pub use report::{Report, Summary, Verdict};
-pub use runner::{RunOptions, run_each, run_file, run_path, run_scenario, run_text};
-pub use scenario::*;
+pub use runner::{RunOptions, run_each, run_file, run_path, run_text};
+pub use scenario::{SCENARIO_BYTES_MAX, Scenario, parse, parse_script};
 pub use store_choice::StoreChoice;
-pub use yaml::{Key, Node, NodeValue, SCENARIO_BYTES_MAX};

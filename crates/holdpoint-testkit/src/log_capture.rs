@@ -10,7 +10,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 /// What was logged or traced: targets, names, messages and all fields. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct LogCapture {
+pub(crate) struct LogCapture {
     text: Arc<Mutex<String>>,
 }
 
@@ -29,7 +29,7 @@ impl LogCapture {
     }
 
     /// Everything so far.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.locked().clone()
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use holdpoint::RunResult;
 use holdpoint_core::{Block, CallRecord, Message, Revision, Role};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::observed::{Observed, SeenContinuation, SeenMessage, SeenPending, SeenRecord};
+use crate::observed::{Observed, SeenContinuation};
 use crate::perform::Outcome;
 use crate::world::World;
 
@@ -95,7 +95,7 @@ impl World {
     /// Tools are offered in the order of the file.
     fn in_order(&self, mut names: Vec<String>) -> Vec<String> {
         let places: BTreeMap<&str, usize> =
-            self.tools.iter().enumerate().map(|(place, tool)| (&*tool.name, place)).collect();
+            self.tools.0.iter().enumerate().map(|(place, (name, _))| (&**name, place)).collect();
         names.sort_by_key(|name| places.get(&**name).copied().unwrap_or(usize::MAX));
         names
     }
@@ -119,13 +119,14 @@ fn state_seen(seen: &mut Observed, state: &RunResult) {
     seen.text = state.text();
     seen.turns = Some(u64::from(state.turns()));
     seen.status = Some(state.status().as_str().to_owned());
-    seen.usage = (state.usage().input, state.usage().output);
+    let (input, output) = (state.usage().input, state.usage().output);
+    seen.usage = json!({ "input": input, "output": output, "total": input + output });
     seen.records = state.records().iter().map(record_seen).collect();
     seen.pending = state.pending().iter().map(pending_seen).collect();
 }
 
 /// What the segment added. A segment that died and was recovered is one: its result counts only the second half.
-fn messages_added(state: &RunResult, before: &Before, outcome: &Outcome) -> Vec<SeenMessage> {
+fn messages_added(state: &RunResult, before: &Before, outcome: &Outcome) -> Vec<Value> {
     let Some(result) = &outcome.result else { return Vec::new() };
     let same_run = before.run.as_ref() == Some(state.run_id());
     let added = match (outcome.recovered, same_run) {
@@ -136,58 +137,55 @@ fn messages_added(state: &RunResult, before: &Before, outcome: &Outcome) -> Vec<
     added.iter().map(message_seen).collect()
 }
 
-fn message_seen(message: &Arc<Message>) -> SeenMessage {
-    let mut seen = SeenMessage { text: message.text(), ..SeenMessage::default() };
-    seen.bytes = seen.text.len() as u64;
-    seen.role = match message.role() {
+fn message_seen(message: &Arc<Message>) -> Value {
+    let role = match message.role() {
         Role::System => "system",
         Role::User => "user",
         Role::Assistant => "assistant",
         Role::Tool => "tool",
-    }
-    .to_owned();
+    };
+    let text = message.text();
+    let mut seen = json!({ "role": role, "bytes": text.len(), "error": false, "calls": [], "call": null });
     match &**message {
         Message::System(_) => {}
-        Message::User(blocks) => seen.bytes = bytes(blocks),
-        Message::Assistant(said) => seen.calls = said.calls.iter().map(|call| call.id.to_string()).collect(),
+        Message::User(blocks) => seen["bytes"] = bytes(blocks).into(),
+        Message::Assistant(said) => seen["calls"] = said.calls.iter().map(|call| call.id.to_string()).collect(),
         Message::Tool(tool) => {
-            seen.call = Some(tool.call.to_string());
-            seen.error = tool.result.is_error();
-            seen.bytes = bytes(&tool.result.blocks);
+            seen["call"] = tool.call.to_string().into();
+            seen["error"] = tool.result.is_error().into();
+            seen["bytes"] = bytes(&tool.result.blocks).into();
         }
     }
+    seen["text"] = text.into();
     seen
 }
 
-fn bytes(blocks: &[Block]) -> u64 {
-    blocks.iter().map(|block| block.len_bytes() as u64).sum()
+fn bytes(blocks: &[Block]) -> usize {
+    blocks.iter().map(Block::len_bytes).sum()
 }
 
-fn record_seen(record: &CallRecord) -> SeenRecord {
-    SeenRecord {
-        id: record.id.to_string(),
-        turn: u64::from(record.turn.0),
-        name: record.name.to_string(),
-        tool: record.tool.as_ref().map(ToString::to_string),
-        outcome: record.progress.as_str().to_owned(),
-        error: record.code.map(|code| code.as_str().to_owned()),
-        source: record.source.map(|source| source.as_str().to_owned()),
-    }
+fn record_seen(record: &CallRecord) -> Value {
+    json!({
+        "id": record.id.to_string(),
+        "turn": record.turn.0,
+        "name": record.name.to_string(),
+        "tool": record.tool.as_ref().map(ToString::to_string),
+        "outcome": record.progress.as_str(),
+        "error": record.code.map(holdpoint_core::Code::as_str),
+        "source": record.source.map(holdpoint_core::Source::as_str),
+    })
 }
 
-fn pending_seen(pending: &holdpoint::Pending) -> SeenPending {
-    SeenPending {
-        id: pending.id.to_string(),
-        name: pending.name.to_string(),
-        tool: Some(pending.tool.to_string()),
-        reason: pending.reason.as_deref().map(str::to_owned),
-        arguments: pending.arguments.expose().to_owned(),
-        roles: pending.approvers.iter().map(ToString::to_string).collect(),
-        uncertain: pending.is_uncertain(),
-    }
-}
-
-/// A value for reports of what has no other form.
-pub(crate) fn text_value(text: impl Into<String>) -> Value {
-    Value::String(text.into())
+fn pending_seen(pending: &holdpoint::Pending) -> Value {
+    let mut roles: Vec<String> = pending.approvers.iter().map(ToString::to_string).collect();
+    roles.sort();
+    json!({
+        "id": pending.id.to_string(),
+        "name": pending.name.to_string(),
+        "tool": pending.tool.to_string(),
+        "reason": pending.reason.as_deref(),
+        "arguments": serde_json::from_str::<Value>(pending.arguments.expose()).unwrap_or_default(),
+        "roles": roles,
+        "uncertain": pending.is_uncertain(),
+    })
 }

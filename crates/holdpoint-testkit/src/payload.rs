@@ -1,6 +1,6 @@
 //! Changes a JSON text at a pointer and leaves every other byte of it alone.
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use holdpoint_config::Named;
 use serde_json::value::RawValue;
 
 /// What happens at the pointer.
@@ -30,20 +30,20 @@ fn changed(text: &str, tokens: &[String], change: Change<'_>) -> Result<Option<S
             Change::Remove => None,
         });
     };
-    if let Ok(Entries(entries)) = serde_json::from_str(text) {
-        return changed_object(entries, (token, rest), change).map(Some);
+    if let Ok(Named(entries)) = serde_json::from_str::<Named<&RawValue>>(text) {
+        let entries = entries.into_iter().map(|(key, value)| (key, value.get().to_owned())).collect();
+        return changed_object(entries, token, rest, change).map(Some);
     }
     if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
-        return changed_array(&items, (token, rest), change).map(Some);
+        return changed_array(&items, token, rest, change).map(Some);
     }
     Err(format!("nothing is below `{token}`"))
 }
 
-type Step<'t> = (&'t String, &'t [String]);
-
 fn changed_object(
     mut entries: Vec<(String, String)>,
-    (token, rest): Step<'_>,
+    token: &str,
+    rest: &[String],
     change: Change<'_>,
 ) -> Result<String, String> {
     match entries.iter().position(|(key, _)| key == token) {
@@ -52,7 +52,7 @@ fn changed_object(
             None => drop(entries.remove(position)),
         },
         None => match (change, rest) {
-            (Change::Set(value), []) => entries.push((token.clone(), value.to_owned())),
+            (Change::Set(value), []) => entries.push((token.to_owned(), value.to_owned())),
             _ => return Err(format!("there is no `{token}`")),
         },
     }
@@ -61,7 +61,7 @@ fn changed_object(
     Ok(format!("{{{}}}", written.join(",")))
 }
 
-fn changed_array(items: &[&RawValue], (token, rest): Step<'_>, change: Change<'_>) -> Result<String, String> {
+fn changed_array(items: &[&RawValue], token: &str, rest: &[String], change: Change<'_>) -> Result<String, String> {
     let mut items: Vec<String> = items.iter().map(|item| item.get().to_owned()).collect();
     let position =
         if token == "-" { items.len() } else { token.parse().map_err(|_| format!("`{token}` is no index"))? };
@@ -76,31 +76,6 @@ fn changed_array(items: &[&RawValue], (token, rest): Step<'_>, change: Change<'_
         },
     }
     Ok(format!("[{}]", items.join(",")))
-}
-
-/// The entries of an object in their order, values as raw text.
-struct Entries(Vec<(String, String)>);
-
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntriesVisitor;
-        impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    entries.push((key, value.get().to_owned()));
-                }
-                Ok(Entries(entries))
-            }
-        }
-        deserializer.deserialize_map(EntriesVisitor)
-    }
 }
 
 #[cfg(test)]

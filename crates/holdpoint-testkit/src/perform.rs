@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use holdpoint::{
-    Actor, Agent, Context, Decisions, Error, ExportOptions, Failpoint, Results, ResumeFrom, RunRequest, RunResult,
-    RunStream, Segment, StreamEvent,
+    Actor, Agent, Context, Decisions, Error, ExportOptions, Failpoint, Results, ResumeFrom, RunId, RunRequest,
+    RunResult, RunStream, Segment, StreamEvent,
 };
 use holdpoint_codec::continuation;
 use holdpoint_codec::imported_run;
+use holdpoint_config::{Flatten, Named};
 use holdpoint_core::{Code, Revision};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::error::Problem;
 use crate::observed::SeenError;
 use crate::payload::{self, Change};
-use crate::scenario::{
-    Action, CrashPoint, EditSpec, Entry, Forget, Names, PersonSpec, ResumeKind, ResumeSpec, RunSpec, SaveSpec,
-};
-use crate::world::{Latest, Saved, World, new_run_id, policy};
+use crate::scenario::{Action, Answers, CrashPoint, EditSpec, Json, Names, PersonSpec, Resume, RunSpec, SaveSpec};
+use crate::world::{Latest, Saved, World, new_run_id};
 
 /// What a step gave.
 #[derive(Default)]
@@ -40,12 +38,8 @@ impl Outcome {
     fn of(result: Result<RunResult, Error>) -> Self {
         match result {
             Ok(result) => Self { result: Some(result), ..Self::default() },
-            Err(error) => Self::failed(&error),
+            Err(error) => SeenError::from(error).into(),
         }
-    }
-
-    fn failed(error: &Error) -> Self {
-        Self::from(seen(error))
     }
 }
 
@@ -56,8 +50,10 @@ impl From<SeenError> for Outcome {
 }
 
 /// An error of the library, as a step reports it.
-fn seen(error: &Error) -> SeenError {
-    SeenError { code: error.code().as_str().to_owned(), message: error.to_string() }
+impl From<Error> for SeenError {
+    fn from(error: Error) -> Self {
+        Self { code: error.code().as_str().to_owned(), message: error.to_string() }
+    }
 }
 
 /// What a step names is not there.
@@ -66,103 +62,97 @@ fn not_found(what: &str) -> SeenError {
 }
 
 impl World {
-    pub(crate) async fn perform(&mut self, action: &Action) -> Result<Outcome, Problem> {
-        Ok(match action {
-            Action::Run(spec) => self.run(spec).await?,
-            Action::Resume(spec) => self.resume(spec).await?,
-            Action::Race { n, resume } => self.race(*n, resume).await,
-            Action::Save(spec) => self.save(spec).await,
-            Action::Edit(spec) => self.edit(spec),
+    pub(crate) async fn perform(&mut self, action: &Action) -> Outcome {
+        self.act(action).await.unwrap_or_else(Outcome::from)
+    }
+
+    async fn act(&mut self, action: &Action) -> Result<Outcome, SeenError> {
+        match action {
+            Action::Run(spec) => return self.run(spec).await,
+            Action::Answer(spec) => return self.resume(&Resume::Answer(spec.clone())).await,
+            Action::Results(spec) => return self.resume(&Resume::Results(spec.clone())).await,
+            Action::Race(Flatten(runners, resume)) => return self.race(runners.n, resume).await,
+            Action::Save(spec) => return self.save(spec).await,
+            Action::Edit(spec) => self.edit(spec)?,
             Action::Policy(spec) => {
-                self.policy = policy(spec)?;
+                self.policy.clone_from(&spec.policy);
                 self.rebuild();
-                Outcome::default()
             }
             Action::Tools(tools) => {
                 self.tools.clone_from(tools);
                 self.rebuild();
-                Outcome::default()
             }
-            Action::Clock { advance_ms } => {
-                self.clock.advance_ms(*advance_ms);
-                Outcome::default()
+            Action::Clock(spec) => {
+                self.clock.advance_ms(spec.advance_ms);
             }
-            Action::Crash(Some(point)) => {
-                self.armed = Some(*point);
-                Outcome::default()
+            Action::Crash(spec) if spec.after.is_some() => self.armed = spec.after,
+            Action::Crash(_) => return Ok(self.crash().await),
+            Action::Cancel(_) => {
+                let (agent, run) = (self.agent().await?, self.started()?);
+                return Ok(Outcome::of(agent.runner().cancel(&run, Actor::default()).await));
             }
-            Action::Crash(None) => self.crash().await?,
-            Action::Cancel => self.cancel().await,
-            Action::Retry => self.retry().await?,
-        })
+            Action::Retry(_) => {
+                let (agent, run) = (self.agent().await?, self.started()?);
+                self.arm(&agent);
+                let driven = Driven::plain(agent.retry(&run).await);
+                return Ok(self.settled(driven).await);
+            }
+        }
+        Ok(Outcome::default())
     }
 
-    async fn run(&mut self, spec: &RunSpec) -> Result<Outcome, Problem> {
-        let agent = match self.agent().await {
-            Ok(agent) => agent,
-            Err(error) => return Ok(Outcome::failed(&error)),
-        };
+    fn started(&self) -> Result<RunId, SeenError> {
+        self.run.clone().ok_or_else(|| not_found("there is no run yet"))
+    }
+
+    async fn run(&mut self, spec: &RunSpec) -> Result<Outcome, SeenError> {
+        let agent = self.agent().await?;
         let id = new_run_id();
         let request = request(spec).with_run_id(id.clone());
         self.arm(&agent);
-        let driven = Driven::of(agent.chat(request), spec.entry).await;
+        let driven = Driven::of(agent.chat(request), spec.stream).await;
         // A run that could not be started leaves what was there.
         if driven.result.is_ok() || driven.crashed() {
             self.run = Some(id);
         }
-        self.settled(driven).await
+        Ok(self.settled(driven).await)
     }
 
-    async fn resume(&mut self, spec: &ResumeSpec) -> Result<Outcome, Problem> {
-        let agent = match self.agent().await {
-            Ok(agent) => agent,
-            Err(error) => return Ok(Outcome::failed(&error)),
-        };
-        let segment = self.source(spec).and_then(|from| resume(&agent, from, spec).map_err(|error| seen(&error)));
-        let segment = match segment {
-            Ok(segment) => segment,
-            Err(error) => return Ok(error.into()),
-        };
+    async fn resume(&mut self, spec: &Resume) -> Result<Outcome, SeenError> {
+        let agent = self.agent().await?;
+        let segment = resume(&agent, self.source(spec)?, spec)?;
         self.arm(&agent);
-        let driven = Driven::of(segment, spec.entry).await;
-        self.settled(driven).await
+        let driven = Driven::of(segment, spec.resuming().stream).await;
+        Ok(self.settled(driven).await)
     }
 
     /// What a resume resumes.
-    fn source(&self, spec: &ResumeSpec) -> Result<ResumeFrom, SeenError> {
-        let saved = |name: &str| match self.saved.get(name) {
-            Some(saved) => Ok(ResumeFrom::Json(saved.payload.clone())),
-            None => Err(not_found("nothing was saved under this name")),
-        };
-        let pause = match (&spec.from, &self.latest) {
-            (Some(name), _) | (None, Latest::Saved(name)) => saved(name)?,
+    fn source(&self, spec: &Resume) -> Result<ResumeFrom, SeenError> {
+        let pause = match (&spec.resuming().from, &self.latest) {
+            (Some(name), _) | (None, Latest::Saved(name)) => match self.saved.get(name) {
+                Some(saved) => ResumeFrom::Json(saved.payload.clone()),
+                None => return Err(not_found("nothing was saved under this name")),
+            },
             (None, Latest::Object(result)) => ResumeFrom::from(&**result),
             (None, Latest::None) => return Err(not_found("there is no run yet")),
         };
-        Ok(match spec.names {
-            Names::Continuation => pause,
-            Names::Batch => pause.by_batch(),
+        Ok(match spec {
+            Resume::Answer(Flatten(Answers { names: Names::Batch, .. }, _)) => pause.by_batch(),
+            Resume::Answer(_) | Resume::Results(_) => pause,
         })
     }
 
-    async fn race(&mut self, n: u32, spec: &ResumeSpec) -> Outcome {
-        let agent = match self.agent().await {
-            Ok(agent) => agent,
-            Err(error) => return Outcome::failed(&error),
-        };
-        let from = match self.source(spec) {
-            Ok(from) => from,
-            Err(error) => return error.into(),
-        };
+    async fn race(&mut self, n: u32, spec: &Resume) -> Result<Outcome, SeenError> {
+        let (agent, from) = (self.agent().await?, self.source(spec)?);
         let start = Arc::new(tokio::sync::Barrier::new(n as usize));
         let runners: Vec<_> = (0..n)
             .map(|_| {
-                let (start, entry) = (Arc::clone(&start), spec.entry);
+                let (start, stream) = (Arc::clone(&start), spec.resuming().stream);
                 let segment = resume(&agent, from.clone(), spec);
                 tokio::spawn(async move {
                     start.wait().await;
                     match segment {
-                        Ok(segment) => Driven::of(segment, entry).await,
+                        Ok(segment) => Driven::of(segment, stream).await,
                         Err(error) => Driven::plain(Err(error)),
                     }
                 })
@@ -177,85 +167,58 @@ impl World {
                     self.latest = Latest::Object(Box::new(result.clone()));
                     outcome.result = Some(result);
                 }
-                Err(error) => outcome.error = outcome.error.take().or_else(|| Some(seen(&error))),
+                Err(error) => outcome.error = outcome.error.take().or_else(|| Some(error.into())),
             }
         }
-        outcome
+        Ok(outcome)
     }
 
     /// Keeps what a segment gave. If the process died on the way, another one recovers the run.
-    async fn settled(&mut self, driven: Driven) -> Result<Outcome, Problem> {
+    async fn settled(&mut self, driven: Driven) -> Outcome {
         if self.armed.take().is_some() {
             // What did not fire in this step is not armed in the next.
             self.rebuild();
         }
         let streamed = driven.streamed.clone();
-        let outcome = if driven.crashed() { self.crash().await? } else { Outcome::of(driven.result) };
+        let outcome = if driven.crashed() { self.crash().await } else { Outcome::of(driven.result) };
         if let Some(result) = &outcome.result {
             self.latest = Latest::Object(Box::new(result.clone()));
         }
-        Ok(Outcome { streamed, ..outcome })
+        Outcome { streamed, ..outcome }
     }
 
-    async fn crash(&mut self) -> Result<Outcome, Problem> {
-        self.die()?;
+    async fn crash(&mut self) -> Outcome {
+        self.die();
         let outcome = match (self.agent().await, self.run.clone()) {
             (Ok(agent), Some(run)) => Outcome::of(agent.runner().recover(&run).await),
             (Ok(_), None) => Outcome::default(),
-            (Err(error), _) => Outcome::failed(&error),
+            (Err(error), _) => SeenError::from(error).into(),
         };
         if let Some(result) = &outcome.result {
             self.latest = Latest::Object(Box::new(result.clone()));
         }
-        Ok(Outcome { recovered: true, ..outcome })
-    }
-
-    async fn cancel(&mut self) -> Outcome {
-        match (self.agent().await, self.run.clone()) {
-            (Ok(agent), Some(run)) => Outcome::of(agent.runner().cancel(&run, Actor::default()).await),
-            (Ok(_), None) => not_found("there is no run yet").into(),
-            (Err(error), _) => Outcome::failed(&error),
-        }
-    }
-
-    async fn retry(&mut self) -> Result<Outcome, Problem> {
-        match (self.agent().await, self.run.clone()) {
-            (Ok(agent), Some(run)) => {
-                self.arm(&agent);
-                let driven = Driven::plain(agent.retry(&run).await);
-                self.settled(driven).await
-            }
-            (Ok(_), None) => Ok(not_found("there is no run yet").into()),
-            (Err(error), _) => Ok(Outcome::failed(&error)),
-        }
+        Outcome { recovered: true, ..outcome }
     }
 
     fn arm(&self, agent: &Agent) {
         match self.armed {
-            Some(CrashPoint::AfterIntent) => agent.runner().arm(Failpoint::AfterIntent),
-            Some(CrashPoint::AfterEffect) => agent.runner().arm(Failpoint::AfterEffect),
+            Some(CrashPoint::Intent) => agent.runner().arm(Failpoint::AfterIntent),
+            Some(CrashPoint::Effect) => agent.runner().arm(Failpoint::AfterEffect),
             None => {}
         }
     }
 
-    async fn save(&mut self, spec: &SaveSpec) -> Outcome {
-        let payload = match self.dump(spec).await {
-            Ok(payload) => payload,
-            Err(error) => return error.into(),
-        };
+    async fn save(&mut self, spec: &SaveSpec) -> Result<Outcome, SeenError> {
+        let payload = self.dump(spec).await?;
         let parsed: Value = serde_json::from_str(&payload).unwrap_or(Value::Null);
         let continuation = parsed.get("continuation_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         self.saved.insert(spec.name.clone(), Saved { payload: payload.clone(), continuation });
         self.latest = Latest::Saved(spec.name.clone());
-        match spec.forget {
-            Forget::Objects => self.rebuild(),
-            Forget::Store => {
-                if let Err(error) = self.forget_store().await {
-                    return Outcome::failed(&error);
-                }
-            }
+        self.rebuild();
+        if spec.fresh {
+            self.forget_store().await?;
         }
-        Outcome { payload: Some(payload), ..Outcome::default() }
+        Ok(Outcome { payload: Some(payload), ..Outcome::default() })
     }
 
     async fn dump(&mut self, spec: &SaveSpec) -> Result<String, SeenError> {
@@ -265,8 +228,7 @@ impl World {
             Latest::Object(result) => {
                 let continuation = result.continuation().ok_or_else(not_paused)?;
                 let options = ExportOptions { context_keys: spec.context_keys.clone(), ..ExportOptions::default() };
-                let agent = self.agent().await.map_err(|error| seen(&error))?;
-                agent.runner().export(&continuation, &options).map_err(|error| seen(&error))
+                Ok(self.agent().await?.runner().export(&continuation, &options)?)
             }
             Latest::Saved(name) => self.dump_again(&name, spec),
         }
@@ -274,7 +236,7 @@ impl World {
 
     /// The objects are forgotten: what is dumped is what the payload holds.
     fn dump_again(&self, name: &str, spec: &SaveSpec) -> Result<String, SeenError> {
-        let failed = |error| seen(&Error::from(error));
+        let failed = |error| SeenError::from(Error::from(error));
         let payload = self.saved.get(name).map_or("", |saved| &saved.payload);
         let options =
             continuation::LoadOptions { keys: std::slice::from_ref(&self.key), ..continuation::LoadOptions::default() };
@@ -290,42 +252,39 @@ impl World {
         continuation::dump(&run, &options).map_err(failed)
     }
 
-    fn edit(&mut self, spec: &EditSpec) -> Outcome {
-        let Some(saved) = self.saved.get_mut(&spec.of) else {
-            return not_found("nothing was saved under this name").into();
-        };
-        let change = spec.value.as_deref().map_or(Change::Remove, Change::Set);
-        match payload::edited(&saved.payload, &spec.pointer, change) {
-            Ok(edited) => {
-                saved.payload = edited;
-                Outcome::default()
-            }
-            Err(problem) => {
-                SeenError { code: "invalid_edit".to_owned(), message: format!("`{}`: {problem}", spec.pointer) }.into()
-            }
-        }
+    fn edit(&mut self, spec: &EditSpec) -> Result<(), SeenError> {
+        let saved = self.saved.get_mut(&spec.of).ok_or_else(|| not_found("nothing was saved under this name"))?;
+        let change = spec.value.as_ref().map_or(Change::Remove, |value| Change::Set(&value.0));
+        let pointer = &spec.path.0;
+        let failed =
+            |problem| SeenError { code: "invalid_edit".to_owned(), message: format!("`{pointer}`: {problem}") };
+        saved.payload = payload::edited(&saved.payload, pointer, change).map_err(failed)?;
+        Ok(())
     }
 }
 
 /// The resume that a step asks for. The library reads decisions and results: what is none of them is for it to reject.
-fn resume(agent: &Agent, from: ResumeFrom, spec: &ResumeSpec) -> Result<Segment, Error> {
-    let entries: Map<String, Value> = spec.entries.iter().map(|(call, node)| (call.clone(), node.to_value())).collect();
-    let entries = Value::Object(entries);
-    let segment = match spec.kind {
-        ResumeKind::Answer => {
-            let decisions = Decisions::from_json(&entries)?;
-            let decisions = match &spec.by {
+fn resume(agent: &Agent, from: ResumeFrom, spec: &Resume) -> Result<Segment, Error> {
+    let resuming = spec.resuming();
+    let segment = match spec {
+        Resume::Answer(Flatten(answers, _)) => {
+            let decisions = Decisions::from_json(&object(&answers.decisions))?;
+            let decisions = match &answers.by {
                 Some(person) => decisions.by(actor(person)),
                 None => decisions,
             };
-            agent.resume(from, if spec.partial { decisions.partial() } else { decisions })
+            agent.resume(from, if resuming.partial { decisions.partial() } else { decisions })
         }
-        ResumeKind::Results => {
-            let results = Results::from_json(&entries)?;
-            agent.resume_with_tool_results(from, if spec.partial { results.partial() } else { results })
+        Resume::Results(Flatten(supplied, _)) => {
+            let results = Results::from_json(&object(&supplied.results))?;
+            agent.resume_with_tool_results(from, if resuming.partial { results.partial() } else { results })
         }
     };
-    Ok(segment.with_context(context(&spec.context)))
+    Ok(segment.with_context(context(&resuming.context)))
+}
+
+fn object(Named(entries): &Named<Json>) -> Value {
+    entries.iter().map(|(key, value)| (key.clone(), value.0.clone())).collect()
 }
 
 /// How a segment ended, with what it streamed.
@@ -339,11 +298,8 @@ impl Driven {
         Self { result, streamed: None }
     }
 
-    async fn of(segment: Segment, entry: Entry) -> Self {
-        match entry {
-            Entry::Plain => Self::plain(segment.await),
-            Entry::Stream => Self::streamed(segment.stream()).await,
-        }
+    async fn of(segment: Segment, stream: bool) -> Self {
+        if stream { Self::streamed(segment.stream()).await } else { Self::plain(segment.await) }
     }
 
     async fn streamed(mut stream: RunStream) -> Self {
@@ -362,8 +318,8 @@ impl Driven {
     }
 }
 
-fn context(attributes: &[(String, Value)]) -> Context {
-    attributes.iter().fold(Context::new(), |context, (name, value)| context.with(name.as_str(), value.clone()))
+fn context(Named(attributes): &Named<Json>) -> Context {
+    attributes.iter().fold(Context::new(), |context, (name, value)| context.with(name.as_str(), value.0.clone()))
 }
 
 fn request(spec: &RunSpec) -> RunRequest {

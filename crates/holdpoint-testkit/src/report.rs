@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use holdpoint_config::ConfigError;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::error::ScenarioError;
 use crate::expect::Difference;
 
 /// What one file came to.
@@ -32,7 +32,7 @@ pub enum Verdict {
         difference: Difference,
     },
     /// The file is not a scenario, or has something that is not supported.
-    NotAScenario(ScenarioError),
+    NotAScenario(ConfigError),
 }
 
 /// What all files came to.
@@ -82,11 +82,14 @@ impl Report {
             Verdict::Held => (None, None, Value::Null, Value::Null),
             Verdict::Failed { step, difference } => (
                 step.map(|(number, _)| number),
-                Some(&*difference.path),
+                Some(difference.path.clone()),
                 difference.expected.clone(),
                 difference.seen.clone(),
             ),
-            Verdict::NotAScenario(error) => (None, Some(&*error.key), json!("a scenario"), json!(error.to_string())),
+            Verdict::NotAScenario(error) => {
+                let key = error.problem().map(|problem| problem.path().to_string());
+                (None, key, json!("a scenario"), json!(error.to_string()))
+            }
         };
         let Report { file, name, .. } = self;
         let line = Line { file, name, ok: self.ok(), step, path, expected, seen };
@@ -101,7 +104,7 @@ struct Line<'a> {
     name: &'a str,
     ok: bool,
     step: Option<usize>,
-    path: Option<&'a str>,
+    path: Option<String>,
     expected: Value,
     seen: Value,
 }
@@ -118,7 +121,9 @@ impl fmt::Display for Report {
                 let Difference { path, expected, seen } = difference;
                 write!(f, "\n  path {path}\n  expected {expected}\n  seen {seen}")
             }
-            Verdict::NotAScenario(error) => write!(f, "FAILED {}\n  {error}", self.name),
+            Verdict::NotAScenario(error) => {
+                write!(f, "FAILED {}\n  {}", self.name, error.to_string().replace('\n', "\n  "))
+            }
         }
     }
 }

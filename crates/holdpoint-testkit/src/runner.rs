@@ -5,18 +5,16 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use holdpoint_config::{ConfigError, Document, Flatten, Problem};
 use tracing::dispatcher::{self, DefaultGuard};
 
-use crate::error::{Problem, ScenarioError};
 use crate::expect::Difference;
 use crate::jobs::in_order;
 use crate::log_capture::LogCapture;
-use crate::observe::text_value;
 use crate::report::{Report, Verdict};
-use crate::scenario::{Action, Scenario, Step, parse};
+use crate::scenario::{Expecting, SCENARIO_BYTES_MAX, Scenario, Step, document};
 use crate::store_choice::StoreChoice;
-use crate::world::{World, policy};
+use crate::world::World;
 
 /// How long one step may take before the scenario fails.
 const STEP_MAX: Duration = Duration::from_secs(120);
@@ -39,7 +37,7 @@ impl Default for RunOptions {
 
 /// Runs the scenarios in these files and folders, and tells each report as soon as it is there.
 pub fn run_each(paths: &[PathBuf], options: &RunOptions, tell: &mut dyn FnMut(&Report)) -> Vec<Report> {
-    let run = |found: &Result<PathBuf, ScenarioError>| match found {
+    let run = |found: &Result<PathBuf, ConfigError>| match found {
         Ok(file) => run_file(file, options),
         Err(error) => not_a_scenario(error.clone()),
     };
@@ -59,26 +57,28 @@ pub fn run_path(paths: &[PathBuf], options: &RunOptions) -> Vec<Report> {
 /// Runs one file.
 pub fn run_file(path: &Path, options: &RunOptions) -> Report {
     let file = path.display().to_string();
-    match std::fs::read_to_string(path) {
+    match holdpoint_config::read_text(path, SCENARIO_BYTES_MAX as u64) {
         Ok(text) => run_text(&text, &file, options),
-        Err(error) => not_a_scenario(Problem::new(0, "", format!("cannot be read: {error}")).in_file(&file)),
+        Err(reason) => not_a_scenario(ConfigError::of_file(&file, reason)),
     }
 }
 
 /// Runs a scenario from its text.
 pub fn run_text(text: &str, file: &str, options: &RunOptions) -> Report {
-    match parse(text, file) {
-        Ok(scenario) => run_scenario(&scenario, file, options),
+    let read = document(text, file).and_then(|document| Ok((Scenario::read(&document)?, document)));
+    match read {
+        Ok((scenario, document)) => run_scenario(&scenario, &document, options),
         Err(error) => not_a_scenario(error),
     }
 }
 
-fn not_a_scenario(error: ScenarioError) -> Report {
-    Report { file: error.file.clone(), name: error.file.clone(), verdict: Verdict::NotAScenario(error) }
+fn not_a_scenario(error: ConfigError) -> Report {
+    let file = error.file().unwrap_or_default().to_owned();
+    Report { name: file.clone(), file, verdict: Verdict::NotAScenario(error) }
 }
 
 /// Runs a scenario. Its own threads keep what it logs apart from every other's.
-pub fn run_scenario(scenario: &Scenario, file: &str, options: &RunOptions) -> Report {
+fn run_scenario(scenario: &Scenario, document: &Document, options: &RunOptions) -> Report {
     let log = LogCapture::default();
     let dispatch = log.dispatch();
     let for_threads = dispatch.clone();
@@ -98,15 +98,10 @@ pub fn run_scenario(scenario: &Scenario, file: &str, options: &RunOptions) -> Re
             runtime.shutdown_background();
             driven
         }
-        Err(error) => Err(Problem::new(0, "", format!("no runtime could be started: {error}"))),
+        Err(error) => Err(Problem::new(format_args!("cannot be run: no runtime could be started: {error}"))),
     };
-    match verdict {
-        Ok(verdict) => Report { file: file.to_owned(), name: scenario.name.clone(), verdict },
-        Err(problem) => {
-            let error = problem.in_file(file);
-            Report { file: file.to_owned(), name: scenario.name.clone(), verdict: Verdict::NotAScenario(error) }
-        }
-    }
+    let verdict = verdict.unwrap_or_else(|problem| Verdict::NotAScenario(document.error(problem)));
+    Report { file: document.file().to_owned(), name: scenario.name.clone(), verdict }
 }
 
 thread_local! {
@@ -115,54 +110,51 @@ thread_local! {
 }
 
 async fn drive(scenario: &Scenario, log: LogCapture, store: &StoreChoice) -> Result<Verdict, Problem> {
-    for step in &scenario.steps {
-        if let Action::Policy(spec) = &step.action {
-            policy(spec)?;
-        }
-    }
     let mut world = World::new(scenario, log, store)?;
     let verdict = drive_steps(scenario, &mut world).await;
     world.close().await;
-    verdict
+    Ok(verdict)
 }
 
-async fn drive_steps(scenario: &Scenario, world: &mut World) -> Result<Verdict, Problem> {
+async fn drive_steps(scenario: &Scenario, world: &mut World) -> Verdict {
     for (position, step) in scenario.steps.iter().enumerate() {
         let difference = match tokio::time::timeout(STEP_MAX, drive_step(world, step)).await {
-            Ok(difference) => difference?,
+            Ok(difference) => difference,
             Err(_) => {
                 let seen = format!("nothing within {} s", STEP_MAX.as_secs());
-                Some(Difference::new("", text_value("an end of the step"), text_value(seen)))
+                Some(Difference::new("", "an end of the step", seen))
             }
         };
         if let Some(difference) = difference {
-            return Ok(Verdict::Failed { step: Some((position + 1, step.action.name())), difference });
+            let Flatten(_, action) = step;
+            return Verdict::Failed { step: Some((position + 1, action.name())), difference };
         }
     }
-    Ok(Verdict::Held)
+    Verdict::Held
 }
 
-async fn drive_step(world: &mut World, step: &Step) -> Result<Option<Difference>, Problem> {
+async fn drive_step(world: &mut World, step: &Step) -> Option<Difference> {
+    let Flatten(Expecting { expect }, action) = step;
     let before = world.before();
-    let outcome = world.perform(&step.action).await?;
+    let outcome = world.perform(action).await;
     let seen = world.observe(&before, &outcome).await;
     if world.model.overran() {
-        let expected = json!("an entry for every model call");
-        return Ok(Some(Difference::new("model", expected, json!(format!("{} model calls", seen.model_calls)))));
+        let calls = format!("{} model calls", seen.model_calls);
+        return Some(Difference::new("model", "an entry for every model call", calls));
     }
-    Ok(step.expect.compare(&seen))
+    expect.compare(&seen)
 }
 
 /// The files that are meant, in order; folders stand for the scenarios in them.
-fn files(paths: &[PathBuf]) -> Vec<Result<PathBuf, ScenarioError>> {
+fn files(paths: &[PathBuf]) -> Vec<Result<PathBuf, ConfigError>> {
     let mut files = Vec::new();
     for path in paths {
         let named = path.display().to_string();
-        let problem = |message: String| Err(Problem::new(0, "", message).in_file(&named));
+        let problem = |message: String| Err(ConfigError::of_file(&named, message));
         if path.is_dir() {
             let mut found = Vec::new();
             match collect(path, &mut found) {
-                Ok(()) if found.is_empty() => files.push(problem("there is no scenario in this folder".to_owned())),
+                Ok(()) if found.is_empty() => files.push(problem("is a folder without scenarios".to_owned())),
                 Ok(()) => {
                     found.sort();
                     files.extend(found.into_iter().map(Ok));

@@ -1,261 +1,236 @@
 //! A scenario as its file says it.
 
-use holdpoint_core::{ErrorDetail, Parallel, Repeat, ResultOrder, Siblings};
-use holdpoint_model::ScriptedReply;
-use holdpoint_policy::RuleSpec;
+use holdpoint_codec::SettingsSpec;
+use holdpoint_config::{ConfigError, Document, Flatten, KeyPath, Named, Problem, RawJson, TableOr, YamlLimits};
+use holdpoint_core::{Repeat, Usage};
+use holdpoint_model::{ModelCall, ModelReply, ScriptedReply};
 use holdpoint_tools::hooks::HookSpec;
-use serde_json::Value;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
-use crate::error::ScenarioError;
-use crate::reader::At;
-use crate::yaml::Node;
-
-mod read;
-mod read_agent;
-mod read_hooks;
-mod read_rules;
-mod read_steps;
+mod policy;
 mod step;
 
-pub(crate) use read_steps::pointer;
-pub use step::{
-    Action, CrashPoint, EditSpec, Entry, Forget, Names, PersonSpec, ResumeKind, ResumeSpec, RunSpec, SaveSpec, Step,
+pub(crate) use policy::PolicySpec;
+pub(crate) use step::{
+    Action, Answers, CrashPoint, EditSpec, Expecting, Json, Names, PersonSpec, Pointer, Resume, RunSpec, SaveSpec, Step,
 };
 
+/// The largest file that is read.
+pub const SCENARIO_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+const LIMITS: YamlLimits = YamlLimits { max_bytes: SCENARIO_BYTES_MAX, max_depth: 96, max_nodes: 250_000 };
+
 /// One scenario file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// A sentence.
     pub name: String,
-    /// Settings of the run.
-    pub agent: AgentSpec,
-    /// Its tools, in the order of the file.
-    pub tools: Vec<ToolSpec>,
-    /// Its policy.
-    pub policy: PolicySpec,
-    /// Its hooks, outermost first.
-    pub hooks: Vec<HookEntry>,
+    #[serde(default)]
+    pub(crate) agent: AgentSpec,
+    /// In the order of the file.
+    #[serde(default)]
+    pub(crate) tools: Named<ToolSpec>,
+    #[serde(default)]
+    pub(crate) policy: PolicySpec,
+    /// Outermost first.
+    #[serde(default)]
+    pub(crate) hooks: Vec<HookSpec>,
     /// What the model says, call by call.
-    pub model: Vec<ModelEntry>,
-    /// What happens.
-    pub steps: Vec<Step>,
+    #[serde(default)]
+    pub(crate) model: Vec<Reply>,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// Reads a scenario.
 ///
 /// # Errors
 /// When the text is not one: the line, the key and what is wrong.
-pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-    let tree = Node::parse(text).map_err(|problem| problem.in_file(file))?;
-    read::scenario(&At::root(&tree)).map_err(|problem| problem.in_file(file))
+pub fn parse(text: &str, file: &str) -> Result<Scenario, ConfigError> {
+    Scenario::read(&document(text, file)?)
 }
 
 /// Reads the part that is about the model from a file of its own: the list that a scenario has under `model`.
 ///
 /// # Errors
 /// When the text is not one: the line, the key and what is wrong.
-pub fn parse_script(text: &str, file: &str) -> Result<Vec<ScriptedReply>, ScenarioError> {
-    let tree = Node::parse(text).map_err(|problem| problem.in_file(file))?;
-    let entries = read::model(&At::root(&tree)).map_err(|problem| problem.in_file(file))?;
-    Ok(entries.iter().map(crate::world::reply).collect())
+pub fn parse_script(text: &str, file: &str) -> Result<Vec<ScriptedReply>, ConfigError> {
+    let replies: Vec<Reply> = document(text, file)?.read()?;
+    Ok(replies.into_iter().map(|reply| reply.0).collect())
 }
 
-/// Settings of the run; what is absent is left to the library.
-#[derive(Clone, Debug, Default)]
-pub struct AgentSpec {
-    /// Message 0.
-    pub system_prompt: Option<String>,
-    /// How many turns.
-    pub max_turns: Option<u32>,
-    /// Which executor.
-    pub executor: Option<ExecutorSpec>,
-    /// Which tools run beside others.
-    pub parallel: Option<Parallel>,
-    /// How many at once.
-    pub max_concurrency: Option<LimitSpec>,
-    /// How long a call may take.
-    pub tool_timeout_ms: Option<u64>,
-    /// How large a result may be.
-    pub max_tool_output_bytes: Option<u64>,
-    /// How many calls of a turn are kept.
-    pub max_tool_calls_per_turn: Option<u32>,
-    /// What a question means for the other calls.
-    pub siblings: Option<Siblings>,
-    /// Whether policy is asked again.
-    pub recheck_policy: Option<bool>,
-    /// Whether an empty end is answered with a request for a final answer.
-    pub fix_empty_final: Option<bool>,
-    /// Its text.
-    pub fix_empty_final_text: Option<String>,
-    /// Whether the model has no tools then.
-    pub fix_empty_final_disable_tools: Option<bool>,
-    /// In which order the model gets results.
-    pub result_order: Option<ResultOrder>,
-    /// How much of an error the model sees.
-    pub error_detail: Option<ErrorDetail>,
-    /// The model's window in tokens.
-    pub context_window: Option<u64>,
-    /// What is kept free of it.
-    pub reserved_output_tokens: Option<u64>,
-    /// Which context attributes are stored.
-    pub context_keys: Option<Vec<String>>,
+pub(crate) fn document(text: &str, file: &str) -> Result<Document, ConfigError> {
+    Document::yaml(text, file, LIMITS)
 }
 
-/// Which executor, by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExecutorSpec {
-    /// One for every tool.
-    Named(String),
-    /// Globs with an executor each.
-    Route(Vec<(String, String)>),
-}
+impl Scenario {
+    pub(crate) fn read(document: &Document) -> Result<Self, ConfigError> {
+        let mut scenario: Self = document.read()?;
+        scenario.check().map_err(|problem| document.error(problem))?;
+        Ok(scenario)
+    }
 
-/// A limit that can be lifted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitSpec {
-    /// At most so many.
-    AtMost(u32),
-    /// No limit.
-    None,
-}
-
-/// A scripted tool.
-#[derive(Clone, Debug)]
-pub struct ToolSpec {
-    /// The registered name.
-    pub name: String,
-    /// The line of its name.
-    pub line: u64,
-    /// What the model reads about it.
-    pub description: String,
-    /// The JSON Schema of its arguments; any object when absent.
-    pub parameters: Option<Value>,
-    /// Whether it is marked.
-    pub parallelizable: Option<bool>,
-    /// Whether it may be repeated in doubt.
-    pub repeat: Repeat,
-    /// How long it may take.
-    pub timeout_ms: Option<u64>,
-    /// What it does: the nth execution takes the nth, the last repeats. Never empty.
-    pub does: Vec<Does>,
-}
-
-/// What one execution of a scripted tool does.
-#[derive(Clone, Debug, Default)]
-pub struct Does {
-    /// It waits first.
-    pub sleep_ms: u64,
-    /// How it ends.
-    pub ending: Ending,
-}
-
-/// How an execution of a scripted tool ends.
-#[derive(Clone, Debug)]
-pub enum Ending {
-    /// With these pieces of content.
-    Return(Vec<Piece>),
-    /// With an error.
-    Fail(String),
-    /// With a panic.
-    Panic(String),
-    /// With a result that ends the run.
-    Halt(String),
-    /// Never, and it does not listen to cancellation.
-    Hang,
-}
-
-impl Default for Ending {
-    fn default() -> Self {
-        Self::Return(vec![Piece::Text("ok".to_owned())])
+    /// Compiles its policies and finds what no single value shows.
+    fn check(&mut self) -> Result<(), Problem> {
+        self.policy.compile().map_err(|problem| problem.below("policy"))?;
+        let mut saved = Vec::new();
+        for (index, step) in self.steps.iter_mut().enumerate() {
+            let at = |problem: Problem| problem.below(KeyPath::from("steps").index(index));
+            step::check(step).map_err(at)?;
+            if let Some(name) = step::names_used(step).find(|name| !saved.iter().any(|saved| saved == name)) {
+                return Err(at(Problem::new(format_args!(
+                    "uses `{name}`, but nothing is saved under this name before"
+                ))));
+            }
+            if let Flatten(_, Action::Save(save)) = step {
+                saved.push(save.name.clone());
+            }
+        }
+        Ok(())
     }
 }
 
-/// One piece of content of a scripted result.
+/// Settings of the run, with the names of every other configuration.
+pub(crate) type AgentSpec = Flatten<Prompt, SettingsSpec>;
+
+/// The setting that a scenario has beside those of a run.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Prompt {
+    pub(crate) system_prompt: Option<String>,
+}
+
+/// A scripted tool.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ToolSpec {
+    pub(crate) description: String,
+    /// The JSON Schema of its arguments; any object when absent.
+    pub(crate) parameters: Option<Json>,
+    pub(crate) parallelizable: Option<bool>,
+    #[serde(deserialize_with = "holdpoint_config::named")]
+    pub(crate) repeat: Repeat,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) does: Option<Script>,
+}
+
+/// What executions of a tool do: the nth takes the nth, the last repeats. Never empty.
 #[derive(Clone, Debug)]
-pub enum Piece {
-    /// A text.
-    Text(String),
-    /// A JSON value, as text.
-    Json(String),
+pub(crate) struct Script(pub(crate) Vec<Does>);
+
+impl Default for Script {
+    fn default() -> Self {
+        Self(vec![Does::default()])
+    }
+}
+
+impl<'de> Deserialize<'de> for Script {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match TableOr::<Does, Vec<Does>>::deserialize(deserializer)? {
+            TableOr::Table(does) => Ok(Self(vec![does])),
+            TableOr::Other(list) if list.is_empty() => Err(D::Error::custom("is an empty list")),
+            TableOr::Other(list) => Ok(Self(list)),
+        }
+    }
+}
+
+/// What one execution does. An entry may have any of these; what ends the execution sooner wins: `panic`, `fail`,
+/// `hang`, `halt`, then the content.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Does {
+    /// It waits first.
+    pub(crate) sleep_ms: u64,
+    pub(crate) panic: Option<String>,
+    pub(crate) fail: Option<String>,
+    /// It never ends, and does not listen to cancellation.
+    pub(crate) hang: bool,
+    pub(crate) halt: Option<String>,
+    #[serde(rename = "return")]
+    pub(crate) text: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub(crate) return_json: Option<RawJson>,
     /// The arguments as canonical JSON.
-    Echo,
+    pub(crate) echo: bool,
     /// A context attribute as JSON.
-    Context(String),
-    /// An image of so many bytes.
-    Image(usize),
+    pub(crate) context: Option<String>,
+    /// The size of an image.
+    pub(crate) image_bytes: Option<u32>,
 }
 
-/// The policy of a scenario.
-#[derive(Clone, Debug, Default)]
-pub enum PolicySpec {
-    /// No policy is configured.
-    #[default]
-    None,
-    /// A policy that fails.
-    Broken,
-    /// Rules, first match wins.
-    Rules(Vec<RuleEntry>),
-}
-
-/// A rule as the file has it; the grammar is that of the policy crate.
-#[derive(Clone, Debug)]
-pub struct RuleEntry {
-    /// Its line.
-    pub line: u64,
-    /// Its path in the file.
-    pub path: String,
-    /// The rule, with the keys of `policy.toml`.
-    pub rule: RuleSpec,
-}
-
-/// A hook of a scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookEntry {
-    /// Its line.
-    pub line: u64,
-    /// Its path in the file, its key included.
-    pub path: String,
-    /// Its settings with their lines.
-    pub fields: Vec<(String, u64)>,
-    /// What it is.
-    pub spec: HookSpec,
+/// A value that is there, even if it is `null`.
+pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// What the model does when it is called.
-#[derive(Clone, Debug)]
-pub enum ModelEntry {
-    /// It replies.
-    Say(SaySpec),
-    /// The provider fails.
-    Fail(String),
-    /// There is no message at all.
-    Nothing,
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "ModelEntry")]
+pub(crate) struct Reply(pub(crate) ScriptedReply);
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ModelEntry {
+    fail: Option<String>,
+    nothing: bool,
+    text: Option<String>,
+    thinking: Option<String>,
+    calls: Vec<CallEntry>,
+    usage: UsageEntry,
+    stop: Option<String>,
 }
 
-/// A reply.
-#[derive(Clone, Debug, Default)]
-pub struct SaySpec {
-    /// Its text.
-    pub text: Option<String>,
-    /// Its reasoning.
-    pub thinking: Option<String>,
-    /// Its calls.
-    pub calls: Vec<CallSpec>,
-    /// Tokens read and written.
-    pub usage: (u64, u64),
-    /// Why it stopped.
-    pub stop: Option<String>,
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallEntry {
+    id: Option<String>,
+    tool: String,
+    /// A string is the raw text; everything else is written as JSON.
+    #[serde(default, deserialize_with = "present")]
+    arguments: Option<RawJson>,
 }
 
-/// A call that the model asks for.
-#[derive(Clone, Debug)]
-pub struct CallSpec {
-    /// The provider's id.
-    pub id: Option<String>,
-    /// The requested name.
-    pub tool: String,
-    /// The raw text of the arguments.
-    pub arguments: Option<String>,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct UsageEntry {
+    input: u64,
+    output: u64,
+}
+
+impl TryFrom<ModelEntry> for Reply {
+    type Error = &'static str;
+
+    fn try_from(entry: ModelEntry) -> Result<Self, &'static str> {
+        let alone = ModelEntry { fail: entry.fail.clone(), nothing: entry.nothing, ..ModelEntry::default() };
+        let ModelEntry { fail, nothing, text, thinking, calls, usage, stop } = entry.clone();
+        let special = match (fail, nothing) {
+            (None, false) => None,
+            (Some(message), false) => Some(ScriptedReply::Fail(message.into())),
+            (None, true) => Some(ScriptedReply::Nothing),
+            (Some(_), true) => return Err("has both `fail` and `nothing`"),
+        };
+        match special {
+            Some(special) if entry == alone => return Ok(Self(special)),
+            Some(_) => return Err("has other keys beside `fail` or `nothing`"),
+            None => {}
+        }
+        let UsageEntry { input, output } = usage;
+        Ok(Self(ScriptedReply::Say(ModelReply {
+            text: text.unwrap_or_default().into(),
+            thinking: thinking.map(Into::into),
+            calls: calls.into_iter().map(ModelCall::from).collect(),
+            usage: Usage { input, output, ..Usage::default() },
+            stop: stop.as_deref().map(holdpoint_core::ModelStop::parse),
+            provider_state: None,
+        })))
+    }
+}
+
+impl From<CallEntry> for ModelCall {
+    fn from(call: CallEntry) -> Self {
+        let raw = |arguments: RawJson| arguments.as_string().unwrap_or(arguments.0).into();
+        Self { id: call.id.map(Into::into), name: call.tool.as_str().into(), arguments: call.arguments.map(raw) }
+    }
 }
 
 #[cfg(test)]

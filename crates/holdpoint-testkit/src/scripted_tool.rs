@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdpoint_codec::canonical_value;
+use holdpoint_config::RawJson;
 use holdpoint_core::{Blob, Block, JsonText, ToolResult};
 use holdpoint_tools::{Tool, ToolCall, ToolDefinition, ToolError, ToolMetadata};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::ledger::Ledger;
-use crate::scenario::{Does, Ending, Piece, ToolSpec};
+use crate::scenario::{Does, Script, ToolSpec};
 
 /// The name that threads of the threads executor begin with.
 const TOOL_THREAD: &str = "holdpoint-tool";
@@ -18,25 +19,21 @@ const TOOL_THREAD: &str = "holdpoint-tool";
 /// A tool of a scenario.
 pub(crate) struct ScriptedTool {
     definition: ToolDefinition,
-    does: Vec<Does>,
+    script: Script,
     ledger: Ledger,
 }
 
 impl ScriptedTool {
-    pub(crate) fn new(spec: &ToolSpec, ledger: &Ledger) -> Self {
-        let parameters = spec.parameters.clone().unwrap_or_else(|| json!({"type": "object"}));
+    pub(crate) fn new(name: &str, spec: &ToolSpec, ledger: &Ledger) -> Self {
+        let parameters = spec.parameters.as_ref().map_or_else(|| json!({"type": "object"}), |json| json.0.clone());
         let metadata = ToolMetadata {
             parallelizable: spec.parallelizable,
             repeat: spec.repeat,
             timeout: spec.timeout_ms.map(Duration::from_millis),
             ..ToolMetadata::default()
         };
-        let definition = ToolDefinition::new(&*spec.name, &*spec.description, parameters).with_metadata(metadata);
-        Self { definition, does: spec.does.clone(), ledger: ledger.clone() }
-    }
-
-    fn nth(&self, nth: usize) -> Option<&Does> {
-        self.does.get(nth).or(self.does.last())
+        let definition = ToolDefinition::new(name, &*spec.description, parameters).with_metadata(metadata);
+        Self { definition, script: spec.does.clone().unwrap_or_default(), ledger: ledger.clone() }
     }
 }
 
@@ -48,19 +45,22 @@ impl Tool for ScriptedTool {
 
     async fn call(&self, call: ToolCall) -> Result<ToolResult, ToolError> {
         let execution = self.ledger.enter(self.definition.name.as_str());
-        let Some(does) = self.nth(execution.nth()) else { return Err(ToolError::new("the script is empty")) };
+        let Script(script) = &self.script;
+        let Some(does) = script.get(execution.nth()).or(script.last()) else {
+            return Err(ToolError::new("the script is empty"));
+        };
         if does.sleep_ms > 0 {
             tokio::time::sleep(Duration::from_millis(does.sleep_ms)).await;
         }
-        match &does.ending {
-            Ending::Return(pieces) => {
-                Ok(ToolResult::from_blocks(pieces.iter().map(|piece| block(piece, &call)).collect()))
-            }
-            Ending::Fail(message) => Err(ToolError::new(message.as_str())),
+        if let Some(message) = &does.panic {
             // Unwinds without the panic hook, which would print to the terminal of whoever runs the scenarios.
-            Ending::Panic(message) => std::panic::resume_unwind(Box::new(message.clone())),
-            Ending::Halt(text) => Ok(ToolResult::halt(text.as_str())),
-            Ending::Hang => hang().await,
+            std::panic::resume_unwind(Box::new(message.clone()));
+        }
+        match does {
+            Does { fail: Some(message), .. } => Err(ToolError::new(message.as_str())),
+            Does { hang: true, .. } => hang().await,
+            Does { halt: Some(text), .. } => Ok(ToolResult::halt(text.as_str())),
+            does => Ok(ToolResult::from_blocks(does.blocks(&call))),
         }
     }
 }
@@ -77,22 +77,26 @@ async fn hang() -> Result<ToolResult, ToolError> {
     std::future::pending().await
 }
 
-fn block(piece: &Piece, call: &ToolCall) -> Block {
-    match piece {
-        Piece::Text(text) => Block::text(text.as_str()),
-        Piece::Json(text) => Block::Json(JsonText::new(canonical(text))),
-        Piece::Echo => Block::text(call.arguments().share()),
-        Piece::Context(key) => {
-            let value = call.context().attribute(key).unwrap_or(&serde_json::Value::Null);
-            Block::text(canonical_value(value))
-        }
-        Piece::Image(bytes) => {
-            let bytes: Arc<[u8]> = vec![0; *bytes].into();
+impl Does {
+    /// The content of its result: `ok` if it says nothing else.
+    fn blocks(&self, call: &ToolCall) -> Vec<Block> {
+        let json = |raw: &RawJson| {
+            let canonical = holdpoint_codec::canonical_json(&raw.0).unwrap_or_else(|_| raw.0.clone());
+            Block::Json(JsonText::new(canonical))
+        };
+        let attribute = |key: &String| canonical_value(call.context().attribute(key).unwrap_or(&Value::Null));
+        let image = |bytes: u32| {
+            let bytes: Arc<[u8]> = vec![0; bytes as usize].into();
             Block::Image(Blob { media_type: "image/png".into(), bytes })
-        }
+        };
+        let content = [
+            self.text.as_deref().map(Block::text),
+            self.return_json.as_ref().map(json),
+            self.echo.then(|| Block::text(call.arguments().share())),
+            self.context.as_ref().map(|key| Block::text(attribute(key))),
+            self.image_bytes.map(image),
+        ];
+        let blocks: Vec<Block> = content.into_iter().flatten().collect();
+        if blocks.is_empty() { vec![Block::text("ok")] } else { blocks }
     }
-}
-
-fn canonical(text: &str) -> String {
-    holdpoint_codec::canonical_json(text).unwrap_or_else(|_| text.to_owned())
 }

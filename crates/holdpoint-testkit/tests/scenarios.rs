@@ -112,7 +112,7 @@ fn what_is_not_a_scenario_is_named_with_its_line() {
     ] {
         let report = run(text);
         let Verdict::NotAScenario(error) = &report.verdict else { panic!("{text}: {report}") };
-        assert_eq!(error.line, line, "{error}");
+        assert_eq!(error.place().map(|place| place.line), Some(line), "{error}");
         assert_eq!(Summary::of(&[report]).exit_code(), 2);
     }
 }
@@ -122,7 +122,7 @@ fn impossible_hooks_are_refused_with_their_line_and_field() {
     for (hook, line, key) in [
         ("{rate_limit: {per_second: 0, burst: 1}}", 5, "rate_limit.per_second"),
         ("rate_limit:\n      per_second: 1\n      burst: -1", 7, "rate_limit.burst"),
-        ("rate_limit:\n      burst: 1", 5, "rate_limit.per_second"),
+        ("rate_limit:\n      burst: 1", 6, "rate_limit.per_second"),
         ("rate_limit:\n      calls: 1\n      window_ms: 0", 7, "rate_limit.window_ms"),
         ("{circuit_breaker: {failures: 0, open_ms: 1}}", 5, "circuit_breaker.failures"),
         ("{circuit_breaker: {failures: 1, open_ms: 0}}", 5, "circuit_breaker.open_ms"),
@@ -134,7 +134,9 @@ fn impossible_hooks_are_refused_with_their_line_and_field() {
     ] {
         let report = run(&format!("name: x\ntools: {{pay: {{}}}}\nhooks:\n  - {{fail: a}}\n  - {hook}\nsteps: []\n"));
         let Verdict::NotAScenario(error) = &report.verdict else { panic!("{hook}: {report}") };
-        assert_eq!((error.line, error.key.as_str()), (line, &*format!("hooks[1].{key}")), "{error}");
+        let place = error.place().expect("a place");
+        let path = error.problem().expect("a problem").path().to_string();
+        assert_eq!((place.line, path), (line, format!("hooks[1].{key}")), "{error}");
         assert_eq!(Summary::of(&[report]).exit_code(), 2);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn corpus() -> Vec<Vec<u8>> {
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes);
     let Err(error) = holdpoint_testkit::parse(&text, "fuzzed.yaml") else { return Ok(()) };
-    expect(!error.message.trim().is_empty(), || "the error says nothing".to_owned())?;
-    let lines = text.lines().count() as u64;
-    expect(error.line <= lines + 1, || format!("line {} of a file with {lines} lines", error.line))
+    expect(!error.to_string().trim().is_empty(), || "the error says nothing".to_owned())?;
+    let (line, lines) = (error.place().map_or(0, |place| place.line), text.lines().count());
+    expect(line <= lines + 1, || format!("line {line} of a file with {lines} lines"))
 }

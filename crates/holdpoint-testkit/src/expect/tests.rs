@@ -1,14 +1,10 @@
+use serde_json::json;
+
 use super::*;
-use crate::observed::{Observed, SeenContinuation, SeenError, SeenMessage, SeenPending, SeenRecord};
-use crate::reader::At;
+use crate::observed::{Observed, SeenContinuation, SeenError};
 
 fn seen() -> Observed {
-    let message = |role: &str, text: &str| SeenMessage {
-        role: role.to_owned(),
-        text: text.to_owned(),
-        bytes: text.len() as u64,
-        ..SeenMessage::default()
-    };
+    let message = |role: &str, text: &str| json!({ "role": role, "text": text, "bytes": text.len(), "error": false, "calls": [], "call": null });
     Observed {
         stop_reason: Some("end_turn".to_owned()),
         text: Some("done".to_owned()),
@@ -17,15 +13,15 @@ fn seen() -> Observed {
         model_calls: 2,
         executed: vec!["a".to_owned(), "b".to_owned(), "a".to_owned()],
         in_flight_max: 2,
-        pending: vec![SeenPending {
-            id: "c".to_owned(),
-            arguments: r#"{"n":7,"list":[1,2]}"#.to_owned(),
-            roles: vec!["legal".to_owned(), "finance".to_owned()],
-            ..SeenPending::default()
-        }],
+        pending: vec![json!({
+            "id": "c",
+            "arguments": { "n": 7, "list": [1, 2] },
+            "roles": ["finance", "legal"],
+            "uncertain": false,
+        })],
         messages: vec![message("tool", "seven 7"), message("assistant", "")],
-        usage: (24, 5),
-        records: vec![SeenRecord { id: "c".to_owned(), outcome: "failed".to_owned(), ..SeenRecord::default() }],
+        usage: json!({ "input": 24, "output": 5, "total": 29 }),
+        records: vec![json!({ "id": "c", "outcome": "failed", "error": null, "source": null })],
         events: ["turn_started", "tool_started", "tool_ended", "done"].map(str::to_owned).to_vec(),
         log: "WARN unknown tool nuke".to_owned(),
         payload: Some(r#"{"context":{"user":7},"model":null}"#.to_owned()),
@@ -39,9 +35,13 @@ fn seen() -> Observed {
     }
 }
 
+fn read(expect: &str) -> Expect {
+    let document = crate::scenario::document(expect, "expect.yaml").expect("it is YAML");
+    document.read().unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn difference(expect: &str) -> Option<Difference> {
-    let node = Node::parse(expect).expect("it is YAML");
-    read(&At::root(&node)).unwrap_or_else(|problem| panic!("{problem:?}")).compare(&seen())
+    read(expect).compare(&seen())
 }
 
 /// Where the first difference is.
@@ -126,10 +126,7 @@ fn an_error_must_be_expected() {
         error: Some(SeenError { code: "wrong_pause".to_owned(), message: "no".to_owned() }),
         ..Observed::default()
     };
-    let compare = |text: &str| {
-        let node = Node::parse(text).expect("it is YAML");
-        read(&At::root(&node)).expect("expectations").compare(&failed)
-    };
+    let compare = |text: &str| read(text).compare(&failed);
     assert_eq!(compare("error: wrong_pause"), None);
     assert_eq!(compare("model_calls: 0").map(|difference| difference.path).as_deref(), Some("error"));
     assert_eq!(compare("error: stale_continuation").map(|difference| difference.path).as_deref(), Some("error"));

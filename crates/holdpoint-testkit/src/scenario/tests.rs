@@ -2,23 +2,24 @@ use super::*;
 
 const LEAST: &str = "name: n\nsteps: []\n";
 
-fn problem(text: &str) -> ScenarioError {
-    parse(text, "s.yaml").expect_err("it is not a scenario")
+fn error(text: &str) -> ConfigError {
+    parse(text, "s.yaml").expect_err(text)
 }
 
 /// The line and the key of what is wrong.
-fn place(text: &str) -> (u64, String) {
-    let error = problem(text);
-    (error.line, error.key)
+fn place(text: &str) -> (usize, String) {
+    let error = error(text);
+    let line = error.place().map_or(0, |place| place.line);
+    (line, error.problem().map(|problem| problem.path().to_string()).unwrap_or_default())
 }
 
 #[test]
 fn the_least_scenario_has_a_name_and_steps() {
     let scenario = parse(LEAST, "s.yaml").expect("a scenario");
     assert_eq!(scenario.name, "n");
-    assert!(matches!(scenario.policy, PolicySpec::None));
-    assert!(problem("name: n\n").message.contains("`steps` is missing"));
-    assert!(problem("steps: []\n").message.contains("`name` is missing"));
+    assert!(scenario.policy.policy.is_none());
+    assert_eq!(error("name: n\n").to_string(), "s.yaml:1:1: the file needs `steps`");
+    assert_eq!(error("steps: []\n").to_string(), "s.yaml:1:1: the file needs `name`");
 }
 
 #[test]
@@ -26,7 +27,7 @@ fn unknown_keys_are_errors_at_every_level() {
     let cases = [
         ("nmae: x\n", (3, "nmae")),
         ("agent: {max_turn: 3}\n", (3, "agent.max_turn")),
-        ("agent: {executor: {rout: {}}}\n", (3, "agent.executor.rout")),
+        ("agent: {executor: {rout: {}}}\n", (3, "agent.executor")),
         ("tools:\n  a:\n    deos: {}\n", (5, "tools.a.deos")),
         ("tools: {a: {does: {retrun: x}}}\n", (3, "tools.a.does.retrun")),
         ("policy:\n  - {tool: a, decide: allow}\n  - {tool: a, decide: allow, quorums: 2}\n", (5, "policy[1].quorums")),
@@ -44,7 +45,7 @@ fn unknown_keys_are_errors_at_every_level() {
         ("hooks:\n  - cache:\n      ttl: 3\n", (5, "hooks[0].cache.ttl")),
         ("hooks: [{cache: {}}, {retry: {attempts: 2, delay: 3}}]\n", (3, "hooks[1].retry.delay")),
         ("model: [{txt: a}]\n", (3, "model[0].txt")),
-        ("model: [{calls: [{id: a, name: b}]}]\n", (3, "model[0].calls[0]")),
+        ("model: [{calls: [{id: a, name: b}]}]\n", (3, "model[0].calls[0].name")),
         ("model: [{usage: {in: 1}}]\n", (3, "model[0].usage.in")),
     ];
     for (text, (line, key)) in cases {
@@ -97,7 +98,7 @@ fn bad_types_are_errors_with_their_line() {
         ("policy: [{tool: a, decide: perhaps}]", "policy[0].decide"),
         ("policy: [{tool: a, decide: confirm, quorum: many}]", "policy[0].quorum"),
         ("policy: [{tool: a, decide: confirm, approvers: [a, [b]]}]", "policy[0].approvers[1]"),
-        ("policy: [{tool: a, decide: allow, when: {/a: {in: 3}}}]", "policy[0].when./a"),
+        ("policy: [{tool: a, decide: allow, when: {/a: {in: 3}}}]", "policy[0].when./a.in"),
         ("policy: [{tool: a, decide: allow, example: [{decides: 3}]}]", "policy[0].example[0].decides"),
         ("policy: [{decide: allow}]", "policy[0]"),
         ("policy: [a]", "policy[0]"),
@@ -139,10 +140,9 @@ fn bad_steps_are_errors() {
 
 #[test]
 fn a_near_key_is_suggested() {
-    let error = problem(&format!("{LEAST}agent: {{max_turn: 3}}\n"));
     assert_eq!(
-        error.to_string(),
-        "s.yaml:3: `agent.max_turn`: unknown key `max_turn`; hint: did you mean `max_turns`?"
+        error(&format!("{LEAST}agent: {{max_turn: 3}}\n")).to_string(),
+        "s.yaml:3:9: `agent.max_turn` is an unknown key\nhint: did you mean `max_turns`?"
     );
 }
 
@@ -150,7 +150,7 @@ fn a_near_key_is_suggested() {
 fn arguments_are_the_raw_text() {
     let script = "model: [{calls: [{tool: a}, {tool: a, arguments: '{\"b\": '}, {tool: a, arguments: {n: 12345678901234567890123, f: 1.0}}, {tool: a, arguments: null}, {tool: a, arguments: [1]}]}]\n";
     let scenario = parse(&format!("{LEAST}{script}"), "s.yaml").expect("a scenario");
-    let ModelEntry::Say(say) = &scenario.model[0] else { panic!("a reply") };
+    let ScriptedReply::Say(say) = &scenario.model[0].0 else { panic!("a reply") };
     let texts: Vec<Option<&str>> = say.calls.iter().map(|call| call.arguments.as_deref()).collect();
     assert_eq!(
         texts,
@@ -173,14 +173,33 @@ steps:
   - crash:
 ";
     let scenario = parse(text, "s.yaml").expect("a scenario");
-    assert!(matches!(&scenario.agent.executor, Some(ExecutorSpec::Route(routes)) if routes.len() == 2));
-    assert_eq!(scenario.agent.max_concurrency, Some(LimitSpec::None));
-    assert_eq!(scenario.tools[0].does.len(), 3);
-    assert!(matches!(scenario.policy, PolicySpec::Broken));
-    assert_eq!(scenario.hooks[1].spec, HookSpec::Fail("boom".to_owned()));
-    assert_eq!(scenario.hooks[0].spec, scenario.hooks[2].spec);
-    assert!(matches!(scenario.model[..], [ModelEntry::Nothing, ModelEntry::Fail(_), ModelEntry::Say(_)]));
-    assert!(matches!(scenario.steps[2].action, Action::Crash(None)));
+    let Flatten(_, settings) = scenario.agent;
+    let executor = settings.settings().executor;
+    assert_eq!((executor.routes.len(), executor.max_concurrency), (2, None));
+    let Named(tools) = &scenario.tools;
+    assert_eq!(tools[0].1.does.as_ref().map(|script| script.0.len()), Some(3));
+    assert!(scenario.policy.policy.is_some());
+    assert_eq!(scenario.hooks[1], HookSpec::Fail("boom".to_owned()));
+    assert_eq!(scenario.hooks[0], scenario.hooks[2]);
+    let replies: Vec<&ScriptedReply> = scenario.model.iter().map(|reply| &reply.0).collect();
+    assert!(matches!(replies[..], [ScriptedReply::Nothing, ScriptedReply::Fail(_), ScriptedReply::Say(_)]));
+    assert!(matches!(&scenario.steps[2], Flatten(_, Action::Crash(spec)) if spec.after.is_none()));
+}
+
+#[test]
+fn an_explicit_null_is_a_value() {
+    let text = format!("{LEAST}tools: {{a: {{does: {{return_json: null}}}}}}\n");
+    let scenario = parse(&text, "s.yaml").expect("a scenario");
+    let does = &scenario.tools.0[0].1.does.as_ref().expect("a script").0[0];
+    assert_eq!(does.return_json.as_ref().map(|json| json.0.as_str()), Some("null"));
+    let edit = "name: n\nsteps:\n  - save: {as: a}\n  - edit: {of: a, path: /x, value: null}\n";
+    assert!(parse(edit, "s.yaml").is_ok());
+    assert_eq!(place(&edit.replace(", value: null", "")), (4, "steps[1].edit".to_owned()));
+}
+
+#[test]
+fn a_file_above_the_limit_is_not_read() {
+    assert!(error(&" ".repeat(SCENARIO_BYTES_MAX + 1)).to_string().contains("8388608"));
 }
 
 #[test]
@@ -206,11 +225,11 @@ fn nonsense_never_panics() {
 fn a_misspelt_key_of_a_rule_is_told_with_the_key_that_was_meant() {
     for (rule, hint) in [
         ("{tool: a, decide: confirm, aprovers: [b]}", "did you mean `approvers`?"),
-        ("{tool: a, decide: confirm, expires: 4h}", "unknown key `expires`"),
+        ("{tool: a, decide: confirm, expires: 4h}", "`policy[0].expires` is an unknown key"),
         ("{tool: a, decide: allow, when: {/a: {start_with: b}}}", "did you mean `starts_with`?"),
         ("{tool: a, decide: allow, example: [{argument: {}, decides: allow}]}", "did you mean `arguments`?"),
     ] {
-        let message = problem(&format!("{LEAST}policy: [{rule}]\n")).message;
+        let message = error(&format!("{LEAST}policy: [{rule}]\n")).to_string();
         assert!(message.contains(hint), "{message}");
     }
 }
