@@ -11,7 +11,7 @@ use holdpoint_policy::{Change, Decide, RulesFile, replay};
 use holdpoint_store::{LIST_LIMIT_MAX, RunFilter};
 use serde_json::json;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::print::{self, Progress};
 use crate::since::Since;
 use crate::stores::TenantArgs;
