@@ -45,7 +45,5 @@ pub use instrumentation::{Instrumentation, ToolStatistics};
 pub use rate_limit::{OnLimit, Per, RateLimit, RateLimitBuilder};
 pub use resource_pool::{Lease, ResourcePool, ResourcePoolBuilder};
 pub use retry::{Jitter, Retry, RetryBuilder};
-pub use spec::{
-    CacheSpec, CircuitBreakerSpec, ConcurrencySpec, HookSpec, OnLimitSpec, PerSpec, RateLimitSpec, RetrySpec, ScopeSpec,
-};
+pub use spec::{CacheSpec, CircuitBreakerSpec, ConcurrencySpec, HookSpec, RateLimitSpec, RetrySpec, ScopeSpec};
 pub use tower::{AroundRequest, Inside, TowerHook, tower_hook};

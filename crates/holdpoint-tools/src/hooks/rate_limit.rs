@@ -27,6 +27,7 @@ use async_trait::async_trait;
 use governor::Quota;
 use holdpoint_codec::canonical_value;
 use holdpoint_core::{Code, Settlement};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::build::above_zero;
@@ -49,8 +50,9 @@ pub struct RateLimit {
     lanes: Lanes,
 }
 
-/// What has a rate of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What has a rate of its own: `tool`, `tenant`, `global`, or `{ key = ATTRIBUTE }`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Per {
     /// Each tool.
     #[default]
@@ -58,13 +60,14 @@ pub enum Per {
     /// Each tenant, over all tools that the limit applies to. Calls of nobody in particular are one tenant.
     Tenant,
     /// Each value of this context attribute. Calls without it have one rate.
-    Key(Arc<str>),
+    Key(String),
     /// Nothing: one rate for every call that the limit applies to.
     Global,
 }
 
 /// What becomes of a call above the rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnLimit {
     /// It waits its turn, and is refused when that would take longer than a call may be held.
     #[default]

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{Around, HookError, Registry, around_fn};
 
-/// One hook. Numbers are read with their sign, so that an impossible one is refused by name when the hook is built.
+/// One hook.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookSpec {
@@ -58,9 +58,9 @@ pub struct CacheSpec {
     /// A registered name or a glob.
     pub tool: Option<String>,
     /// How long a result is used again.
-    pub ttl_ms: Option<i64>,
+    pub ttl_ms: Option<u64>,
     /// How many results are kept.
-    pub max_entries: Option<i64>,
+    pub max_entries: Option<u64>,
     /// Whether tenants and contexts share results.
     pub shared: bool,
     /// The attributes of the context that results depend on; all of them when absent.
@@ -74,43 +74,17 @@ pub struct RateLimitSpec {
     /// A registered name or a glob.
     pub tool: Option<String>,
     /// How many calls per second.
-    pub per_second: Option<i64>,
+    pub per_second: Option<u32>,
     /// How many calls per window.
-    pub calls: Option<i64>,
+    pub calls: Option<u32>,
     /// How long a window is.
-    pub window_ms: Option<i64>,
+    pub window_ms: Option<u64>,
     /// How many calls at once; as many as the rate when absent.
-    pub burst: Option<i64>,
+    pub burst: Option<u32>,
     /// What has a rate of its own.
-    pub per: PerSpec,
+    pub per: Per,
     /// What becomes of a call above the rate.
-    pub on_limit: OnLimitSpec,
-}
-
-/// `per`: `tool`, `tenant`, `global`, or `{key: ATTRIBUTE}`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PerSpec {
-    /// Each tool.
-    #[default]
-    Tool,
-    /// Each tenant.
-    Tenant,
-    /// All calls together.
-    Global,
-    /// Each value of this context attribute.
-    Key(String),
-}
-
-/// `on_limit`: `wait` or `refuse`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnLimitSpec {
-    /// It waits.
-    #[default]
-    Wait,
-    /// It is refused.
-    Refuse,
+    pub on_limit: OnLimit,
 }
 
 /// `circuit_breaker`.
@@ -120,9 +94,9 @@ pub struct CircuitBreakerSpec {
     /// A registered name or a glob.
     pub tool: Option<String>,
     /// After how many failures in a row it opens.
-    pub failures: i64,
+    pub failures: u32,
     /// For how long.
-    pub open_ms: i64,
+    pub open_ms: u64,
 }
 
 /// `retry`.
@@ -132,10 +106,10 @@ pub struct RetrySpec {
     /// A registered name or a glob.
     pub tool: Option<String>,
     /// How many attempts, the first included.
-    pub attempts: i64,
+    pub attempts: u32,
     /// The first wait.
     #[serde(default)]
-    pub base_ms: i64,
+    pub base_ms: u64,
 }
 
 /// `concurrency`.
@@ -145,7 +119,7 @@ pub struct ConcurrencySpec {
     /// A registered name or a glob.
     pub tool: Option<String>,
     /// How many calls at once.
-    pub max: i64,
+    pub max: u32,
     /// The name of a limit that the whole process shares.
     pub shared: Option<String>,
 }
@@ -189,7 +163,6 @@ fn failing(message: &str) -> Arc<dyn Around> {
 
 impl CacheSpec {
     fn build(&self, registry: &Registry, time: &TimeSource) -> Result<Arc<dyn Around>, HookConfigError> {
-        let number = Numbers("cache");
         let mut builder = Cache::builder().time(Arc::clone(time));
         if let Some(tool) = &self.tool {
             builder = match registry.find(tool) {
@@ -199,10 +172,10 @@ impl CacheSpec {
             };
         }
         if let Some(ttl_ms) = self.ttl_ms {
-            builder = builder.ttl(Duration::from_millis(number.u64("ttl_ms", ttl_ms)?));
+            builder = builder.ttl(Duration::from_millis(ttl_ms));
         }
         if let Some(entries) = self.max_entries {
-            builder = builder.max_entries(number.u64("max_entries", entries)?);
+            builder = builder.max_entries(entries);
         }
         if let Some(names) = &self.context_keys {
             builder = builder.context_keys(names.iter().map(String::as_str));
@@ -227,13 +200,9 @@ fn unknown_tool(tool: &str) -> HookConfigError {
 
 impl RateLimitSpec {
     fn build(&self) -> Result<Arc<dyn Around>, HookConfigError> {
-        let number = Numbers("rate_limit");
         let mut builder = match (self.per_second, self.calls, self.window_ms) {
-            (Some(calls), None, None) => RateLimit::per_second(number.u32("per_second", calls)?),
-            (None, Some(calls), Some(window_ms)) => {
-                let window = Duration::from_millis(number.u64("window_ms", window_ms)?);
-                RateLimit::builder(number.u32("calls", calls)?, window)
-            }
+            (Some(calls), None, None) => RateLimit::per_second(calls),
+            (None, Some(calls), Some(window_ms)) => RateLimit::builder(calls, Duration::from_millis(window_ms)),
             (None, Some(_), None) => return Err(HookConfigError::new("rate_limit", "window_ms", "is missing")),
             (None, None, _) => return Err(HookConfigError::new("rate_limit", "per_second", "is missing")),
             (Some(_), ..) => {
@@ -242,30 +211,18 @@ impl RateLimitSpec {
             }
         };
         if let Some(burst) = self.burst {
-            builder = builder.burst(number.u32("burst", burst)?);
+            builder = builder.burst(burst);
         }
         if let Some(tool) = &self.tool {
             builder = builder.tool(tool.as_str());
         }
-        let per = match &self.per {
-            PerSpec::Tool => Per::Tool,
-            PerSpec::Tenant => Per::Tenant,
-            PerSpec::Global => Per::Global,
-            PerSpec::Key(name) => Per::Key(name.as_str().into()),
-        };
-        let on_limit = match self.on_limit {
-            OnLimitSpec::Wait => OnLimit::Wait,
-            OnLimitSpec::Refuse => OnLimit::Refuse,
-        };
-        Ok(builder.per(per).on_limit(on_limit).build()?)
+        Ok(builder.per(self.per.clone()).on_limit(self.on_limit).build()?)
     }
 }
 
 impl CircuitBreakerSpec {
     fn build(&self, time: &TimeSource) -> Result<Arc<dyn Around>, HookConfigError> {
-        let number = Numbers("circuit_breaker");
-        let failures = number.u32("failures", self.failures)?;
-        let builder = CircuitBreaker::builder(failures, number.u64("open_ms", self.open_ms)?).time(Arc::clone(time));
+        let builder = CircuitBreaker::builder(self.failures, self.open_ms).time(Arc::clone(time));
         Ok(match &self.tool {
             Some(tool) => builder.tool(tool.as_str()).build()?,
             None => builder.build()?,
@@ -275,8 +232,7 @@ impl CircuitBreakerSpec {
 
 impl RetrySpec {
     fn build(&self) -> Result<Arc<dyn Around>, HookConfigError> {
-        let number = Numbers("retry");
-        let builder = Retry::builder(number.u32("attempts", self.attempts)?, number.u64("base_ms", self.base_ms)?);
+        let builder = Retry::builder(self.attempts, self.base_ms);
         Ok(match &self.tool {
             Some(tool) => builder.tool(tool.as_str()).build()?,
             None => builder.build()?,
@@ -286,7 +242,7 @@ impl RetrySpec {
 
 impl ConcurrencySpec {
     fn build(&self) -> Result<Arc<dyn Around>, HookConfigError> {
-        let mut builder = ConcurrencyLimit::builder(Numbers("concurrency").u32("max", self.max)?);
+        let mut builder = ConcurrencyLimit::builder(self.max);
         if let Some(tool) = &self.tool {
             builder = builder.tool(tool.as_str());
         }
@@ -294,22 +250,5 @@ impl ConcurrencySpec {
             builder = builder.shared(name.as_str());
         }
         Ok(builder.build()?)
-    }
-}
-
-/// Reads the numbers of a hook.
-#[derive(Clone, Copy)]
-struct Numbers(&'static str);
-
-impl Numbers {
-    fn u64(self, field: &'static str, value: i64) -> Result<u64, HookConfigError> {
-        let problem = |_| HookConfigError::new(self.0, field, format!("is {value}, and must not be below 0"));
-        u64::try_from(value).map_err(problem)
-    }
-
-    fn u32(self, field: &'static str, value: i64) -> Result<u32, HookConfigError> {
-        let problem =
-            |_| HookConfigError::new(self.0, field, format!("is {value}, and must not be above {}", u32::MAX));
-        u32::try_from(self.u64(field, value)?).map_err(problem)
     }
 }

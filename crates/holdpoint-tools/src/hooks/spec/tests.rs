@@ -53,13 +53,10 @@ fn every_form_is_read_and_built() {
 fn impossible_settings_are_refused_by_name() {
     let refused = [
         (json!({"rate_limit": {"per_second": 0}}), "rate_limit", "per_second"),
-        (json!({"rate_limit": {"per_second": -1}}), "rate_limit", "per_second"),
         (json!({"rate_limit": {}}), "rate_limit", "per_second"),
         (json!({"rate_limit": {"per_second": 1, "calls": 1}}), "rate_limit", "per_second"),
         (json!({"rate_limit": {"per_second": 4_000_000_000_u64}}), "rate_limit", "per_second"),
-        (json!({"rate_limit": {"per_second": 5_000_000_000_u64}}), "rate_limit", "per_second"),
         (json!({"rate_limit": {"per_second": 1, "burst": 0}}), "rate_limit", "burst"),
-        (json!({"rate_limit": {"per_second": 1, "burst": -3}}), "rate_limit", "burst"),
         (json!({"rate_limit": {"calls": 1, "window_ms": 86_400_000, "burst": 4_000_000}}), "rate_limit", "burst"),
         (json!({"rate_limit": {"calls": 1, "window_ms": 0}}), "rate_limit", "window_ms"),
         (json!({"rate_limit": {"calls": 1}}), "rate_limit", "window_ms"),
@@ -67,7 +64,6 @@ fn impossible_settings_are_refused_by_name() {
         (json!({"rate_limit": {"per_second": 1, "tool": ""}}), "rate_limit", "tool"),
         (json!({"rate_limit": {"per_second": 1, "per": {"key": ""}}}), "rate_limit", "per"),
         (json!({"cache": {"ttl_ms": 0}}), "cache", "ttl_ms"),
-        (json!({"cache": {"ttl_ms": -1}}), "cache", "ttl_ms"),
         (json!({"cache": {"max_entries": 0}}), "cache", "max_entries"),
         (json!({"cache": {"tool": "refund"}}), "cache", "tool"),
         (json!({"cache": {"tool": "charge"}}), "cache", "tool"),
@@ -77,9 +73,7 @@ fn impossible_settings_are_refused_by_name() {
         (json!({"circuit_breaker": {"failures": 0, "open_ms": 1}}), "circuit_breaker", "failures"),
         (json!({"circuit_breaker": {"failures": 1, "open_ms": 0}}), "circuit_breaker", "open_ms"),
         (json!({"retry": {"attempts": 0}}), "retry", "attempts"),
-        (json!({"retry": {"attempts": 2, "base_ms": -1}}), "retry", "base_ms"),
         (json!({"concurrency": {"max": 0}}), "concurrency", "max"),
-        (json!({"concurrency": {"max": -1}}), "concurrency", "max"),
         (json!({"concurrency": {"max": 1, "shared": ""}}), "concurrency", "shared"),
     ];
     for (spec, hook, field) in refused {
@@ -92,6 +86,12 @@ fn impossible_settings_are_refused_by_name() {
 fn unknown_hooks_and_settings_and_more_than_one_hook_are_not_read() {
     let unreadable = [
         json!({"caches": {}}),
+        json!({"rate_limit": {"per_second": -1}}),
+        json!({"rate_limit": {"per_second": 5_000_000_000_u64}}),
+        json!({"rate_limit": {"per_second": 1, "burst": -3}}),
+        json!({"cache": {"ttl_ms": -1}}),
+        json!({"retry": {"attempts": 2, "base_ms": -1}}),
+        json!({"concurrency": {"max": -1}}),
         json!({"cache": {"size": 3}}),
         json!({"rate_limit": {"per_minute": 3}}),
         json!({"rate_limit": {"per_second": 3, "on_limit": "explode"}}),
