@@ -17,7 +17,7 @@ const LONG_FILES: [&str; 2] =
     ["crates/holdpoint-core/src/apply.rs", "crates/holdpoint/tests/behaviour/lapsed_leases.rs"];
 
 /// Crates in which functions still take tuples. Clean one, and remove it here.
-const TUPLE_CRATES: [&str; 2] = ["holdpoint-cli", "holdpoint-codec"];
+const TUPLE_CRATES: [&str; 1] = ["holdpoint-codec"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();

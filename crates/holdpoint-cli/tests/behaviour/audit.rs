@@ -86,17 +86,34 @@ fn audit(place: &Place, command: &str, more: &[&str]) -> String {
     said(&[&["audit", command, "--store", &place.url()], more].concat(), "")
 }
 
-/// One step of a run, with what it left in the audit log.
-async fn step(store: &Store, run: (&str, Option<&str>), (at, moment): (u64, Timestamp), entry: Value) {
-    let ended = entry["event"] == "done";
-    let head = HeadUpdate {
-        tenant: run.1.map(Into::into),
-        ..HeadUpdate::new(if ended { Status::Finished } else { Status::AwaitingToolConfirmation })
-    };
-    let mut transition = Transition::new(vec![b"{}".to_vec()], head, moment);
-    let written_at = jiff::Timestamp::from_microsecond(moment.0).unwrap();
-    transition.audit = Some(format!(r#"{{"v":1,"at":"{written_at}","entries":[{entry}]}}"#).into_bytes());
-    store.runs.commit(&RunId::new(run.0), Revision(at), transition).await.unwrap();
+/// A run of a test.
+#[derive(Clone, Copy)]
+struct TestRun {
+    id: &'static str,
+    tenant: Option<&'static str>,
+}
+
+impl TestRun {
+    fn of_acme(id: &'static str) -> Self {
+        Self { id, tenant: Some("acme") }
+    }
+
+    fn of_nobody(id: &'static str) -> Self {
+        Self { id, tenant: None }
+    }
+
+    /// Commits one step, with what it leaves in the audit log.
+    async fn step(self, store: &Store, at: u64, moment: Timestamp, entry: Value) {
+        let ended = entry["event"] == "done";
+        let head = HeadUpdate {
+            tenant: self.tenant.map(Into::into),
+            ..HeadUpdate::new(if ended { Status::Finished } else { Status::AwaitingToolConfirmation })
+        };
+        let mut transition = Transition::new(vec![b"{}".to_vec()], head, moment);
+        let written_at = jiff::Timestamp::from_microsecond(moment.0).unwrap();
+        transition.audit = Some(format!(r#"{{"v":1,"at":"{written_at}","entries":[{entry}]}}"#).into_bytes());
+        store.runs.commit(&RunId::new(self.id), Revision(at), transition).await.unwrap();
+    }
 }
 
 /// Two runs of `acme`, of which one was pruned, and one of nobody. Always the same, and so are the seals.
@@ -110,12 +127,12 @@ fn fill(place: &Place) {
             json!({ "event": "call_decided", "turn": 1, "index": 0, "tool": "refund", "decision": "confirm" }),
             json!({ "event": "call_answered", "turn": 1, "index": 0, "actor": { "id": "ana" }, "decision": "allow" }),
         ];
-        for run in [("run-1", Some("acme")), ("run-2", None)] {
+        for run in [TestRun::of_acme("run-1"), TestRun::of_nobody("run-2")] {
             for (at, entry) in (0..).zip(&entries) {
-                step(&store, run, (at, clock.advance_ms(1_000)), entry.clone()).await;
+                run.step(&store, at, clock.advance_ms(1_000), entry.clone()).await;
             }
         }
-        step(&store, ("run-3", Some("acme")), (0, clock.advance_ms(1_000)), json!({ "event": "done" })).await;
+        TestRun::of_acme("run-3").step(&store, 0, clock.advance_ms(1_000), json!({ "event": "done" })).await;
         store.audit.seal(Some("acme")).await.unwrap().unwrap();
         store.audit.seal(None).await.unwrap().unwrap();
         let all = PruneRequest { before: Timestamp(i64::MAX), tenant: None, limit: 10 };
@@ -242,8 +259,8 @@ fn whatever_moved_is_sealed_once() {
         snapshot("audit_seal_nothing", &audit(place, "seal", &[]));
         wait(async {
             let store = open_store(&place.url()).await.unwrap();
-            for run in [("new-1", Some("acme")), ("new-2", Some("acme")), ("new-3", None)] {
-                step(&store, run, (0, store.runs.now()), json!({ "event": "run_started" })).await;
+            for run in [TestRun::of_acme("new-1"), TestRun::of_acme("new-2"), TestRun::of_nobody("new-3")] {
+                run.step(&store, 0, store.runs.now(), json!({ "event": "run_started" })).await;
             }
         });
         snapshot("audit_seal_tenant", &without_hashes(&audit(place, "seal", &["--tenant", "acme"])));
