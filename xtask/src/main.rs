@@ -1,5 +1,6 @@
 //! Checks of the workspace that no lint knows: `cargo xtask tidy`; `cargo xtask samples`, which copies the examples into the
-//! documents; and `cargo xtask count`, which counts lines of code.
+//! documents; `cargo xtask count`, which counts lines of code; and `cargo xtask facade`, which checks that the library's public
+//! signatures name nothing that users cannot.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::path::Path;
@@ -8,18 +9,23 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 mod count;
+mod facade;
 mod tidy;
 
 fn main() -> Result<ExitCode> {
+    if facade::is_rustdoc() {
+        return facade::rustdoc();
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
         ["samples"] => copy_samples(),
+        ["facade"] => facade::check(root()?),
         ["count"] => {
             print!("{}", count::table(&tidy::Tree::read(root()?)?));
             Ok(ExitCode::SUCCESS)
         }
-        _ => bail!("usage: cargo xtask tidy | samples | count"),
+        _ => bail!("usage: cargo xtask tidy | samples | count | facade"),
     }
 }
 

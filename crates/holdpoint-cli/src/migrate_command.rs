@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::{MigrateStore, StoreOptions, open_store_with};
-use holdpoint_store::{StoreError, StoreFault};
+use holdpoint::{StoreOptions, open_store_with};
+use holdpoint_store::{Migrate, StoreError, StoreFault};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -35,7 +35,7 @@ Examples:
 /// 0 when the schema is up to date, 1 when bringing it there failed, 2 when the store could not be opened.
 pub(crate) async fn run(args: MigrateArgs) -> Outcome {
     let url = args.store.url()?;
-    let as_it_is = StoreOptions { migrate: MigrateStore::Refuse, ..StoreOptions::default() };
+    let as_it_is = StoreOptions::default().migrate(Migrate::Refuse);
     let (text, json) = match open_store_with(&url, as_it_is).await {
         Ok(_) => ("the schema is up to date already".to_owned(), json!({ "change": "none" })),
         Err(StoreError::Fault { fault: StoreFault::SchemaOlder { found, known }, .. }) => {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use clap::Args;
-use holdpoint::{MigrateStore, StoreOptions, open_store, open_store_with};
-use holdpoint_store::{MemoryStore, Store};
+use holdpoint::{StoreOptions, open_store, open_store_with};
+use holdpoint_store::{MemoryStore, Migrate, Store};
 
 use crate::failure::{Failure, Outcome};
 use crate::setup::{ConfigArgs, Setup};
@@ -60,7 +60,7 @@ impl TenantArgs {
 
 /// Opens a database as it is: it is neither created nor migrated.
 pub(crate) async fn existing(url: String) -> Outcome<Store> {
-    let as_it_is = StoreOptions { migrate: MigrateStore::Refuse, ..StoreOptions::default() };
+    let as_it_is = StoreOptions::default().migrate(Migrate::Refuse);
     open_store_with(&lasting(url)?, as_it_is).await.map_err(|error| Failure::from(error).before_start())
 }
 

@@ -64,6 +64,7 @@ impl ToolDefinition {
     }
 
     /// The part of it that a run keeps.
+    #[doc(hidden)]
     pub fn facts(&self) -> ToolFacts {
         let ToolMetadata { repeat, source, .. } = &self.metadata;
         let definition = Some(self.id());

@@ -55,6 +55,7 @@ pub enum CodecError {
 
 /// What a text is meant to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Document {
     /// An event as it is stored.
     Event,
@@ -80,6 +81,7 @@ pub enum Document {
 
 /// What is wrong with a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SignatureProblem {
     /// There is none.
     Missing,

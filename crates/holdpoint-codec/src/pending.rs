@@ -18,6 +18,7 @@ use crate::wire::{PendingWire, to_value};
 
 /// One call that a pause waits for.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Pending {
     /// Its place in the turn.
     pub index: CallIndex,
@@ -85,11 +86,13 @@ impl Pending {
     }
 
     /// Its public form. Holds the raw arguments: data, not for logs.
+    #[doc(hidden)]
     pub fn view(&self) -> PendingView {
         PendingWire::shown(self)
     }
 
     /// [`Pending::view`] as a bag of members.
+    #[doc(hidden)]
     pub fn shown(&self) -> Shown {
         Shown::of(&self.view())
     }

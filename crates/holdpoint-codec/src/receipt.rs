@@ -55,6 +55,7 @@ pub struct Receipt {
 
 impl Receipt {
     /// What may be said of a call that is handed out; nothing of any other call.
+    #[doc(hidden)]
     pub fn of(run: &Run, index: CallIndex, at: Timestamp) -> Option<Self> {
         let call = run.call(index)?;
         let CallState::Deferred { deadline, .. } = call.state else { return None };

@@ -94,6 +94,7 @@ impl Remember {
 
 impl Grant {
     /// Whether it stands in for its giver's answer to a question on these terms about this call.
+    #[doc(hidden)]
     pub fn answers(&self, run: &Run, call: &Call, terms: &Terms, now: Timestamp) -> bool {
         let Some(facts) = &call.tool else { return false };
         let reaches = match &self.scope {

@@ -76,6 +76,7 @@ impl Limits {
 
 /// A setting that is out of bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SettingsError {
     /// The name of the setting, as in `holdpoint.toml`.
     pub key: &'static str,

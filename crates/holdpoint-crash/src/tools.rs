@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use futures_util::FutureExt;
-use holdpoint::{AtFailpoint, Failpoint};
+use holdpoint::internal::{AtFailpoint, Failpoint};
 use holdpoint_tools::{MadeTool, ToolCall, ToolError, raw_tool};
 use serde::{Deserialize, Serialize};
 

@@ -50,6 +50,7 @@ pub enum McpError {
 
 /// Why a server cannot be reached or used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ConnectProblem {
     /// Its program could not be started.
     #[error("its program could not be started")]

@@ -23,6 +23,7 @@ pub struct ModelError {
 
 /// The ways in which a provider fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ModelErrorKind {
     /// Too many requests or tokens; later it may work.
     RateLimited,
@@ -156,6 +157,7 @@ impl ModelError {
 
 /// Why a model cannot be had.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ModelChoiceError {
     /// No `:` in it, or nothing before or after.
     #[error("`{text}` names no model\nhint: write `provider:model`, such as `openai:gpt-5-mini`")]

@@ -58,6 +58,7 @@ impl fmt::Debug for ModelOptions {
 
 /// How long a model should reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReasoningEffort {
     /// Not at all.
     None,

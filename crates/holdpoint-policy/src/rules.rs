@@ -113,6 +113,7 @@ impl Rules {
 
     /// Takes rules that are part of another file, and checks them and their examples. The path of a problem begins with
     /// the index of the rule.
+    #[doc(hidden)]
     pub fn new(specs: &[RuleSpec]) -> Result<Self, Problem> {
         Self::read(specs, None)
     }

@@ -77,7 +77,7 @@ impl Driver {
             return;
         }
         let live = match event {
-            StreamEvent::Durable(durable) => Live::Durable(durable.seq, Arc::clone(durable.view())),
+            StreamEvent::Durable(durable) => Live::Durable(durable.seq(), Arc::clone(durable.view())),
             transient => Live::Transient(Arc::new(transient.to_json())),
         };
         // Those who stopped listening a moment ago miss nothing.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use holdpoint::internal::Failpoint;
 use holdpoint::{
-    Actor, Agent, Context, Decisions, Error, ExportOptions, Failpoint, Results, ResumeFrom, RunId, RunRequest,
-    RunResult, RunStream, Segment, StreamEvent,
+    Actor, Agent, Context, Decisions, Error, ExportOptions, Results, ResumeFrom, RunId, RunRequest, RunResult,
+    RunStream, Segment, StreamEvent,
 };
 use holdpoint_codec::continuation;
 use holdpoint_codec::imported_run;
@@ -227,7 +228,10 @@ impl World {
             Latest::None => Err(not_paused()),
             Latest::Object(result) => {
                 let continuation = result.continuation().ok_or_else(not_paused)?;
-                let options = ExportOptions { context_keys: spec.context_keys.clone(), ..ExportOptions::default() };
+                let options = match &spec.context_keys {
+                    Some(keys) => ExportOptions::default().context_keys(keys.iter().map(String::as_str)),
+                    None => ExportOptions::default(),
+                };
                 Ok(self.agent().await?.runner().export(&continuation, &options)?)
             }
             Latest::Saved(name) => self.dump_again(&name, spec),
@@ -307,7 +311,7 @@ impl Driven {
         while let Some(event) = stream.next().await {
             names.push(event.name().to_owned());
             if let StreamEvent::Durable(durable) = &event {
-                last = durable.seq;
+                last = durable.seq();
             }
         }
         Self { result: stream.result().await, streamed: Some((names, last)) }

@@ -45,7 +45,7 @@ impl Place {
             Kept::Database { url, .. } => url.clone(),
         };
         let clock: Arc<ManualClock> = Arc::clone(&self.clock);
-        open_store_with(&url, StoreOptions { clock: Some(clock), ..StoreOptions::default() }).await
+        open_store_with(&url, StoreOptions::default().clock(clock)).await
     }
 
     /// From now on another place of the same kind, with nothing in it.

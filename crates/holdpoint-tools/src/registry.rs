@@ -156,6 +156,7 @@ impl RegisteredTool {
     }
 
     /// What the core keeps of it.
+    #[doc(hidden)]
     pub fn facts(&self) -> &ToolFacts {
         &self.facts
     }

@@ -3,8 +3,7 @@
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::store::audit::{VerifyRequest, verify};
-use holdpoint::store::{MemoryStore, SealMark, Store};
+use holdpoint::store::{MemoryStore, SealMark, Store, VerifyRequest, verify};
 use holdpoint::tools::raw_tool;
 use holdpoint::{Actor, Agent, Decision, Decisions, Keeper, RunRequest};
 use serde_json::json;

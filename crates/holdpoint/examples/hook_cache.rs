@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use holdpoint::hooks::Cache;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::Cache;
 use holdpoint::tools::{Tool, tool};
 use holdpoint::{Agent, Parallel, Repeat, Source};
 

@@ -1,9 +1,9 @@
 //! A circuit breaker: a tool that keeps failing is left alone for a while, and the model is told so.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use holdpoint::hooks::{CircuitBreaker, CircuitState};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::{CircuitBreaker, CircuitState};
 use holdpoint::tools::tool;
 use holdpoint::{Agent, Code, Source};
 

@@ -1,9 +1,9 @@
 //! A dry run: nothing is executed, and each result says what would have been.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use holdpoint::hooks::DryRun;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::DryRun;
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Agent, Source};
 use serde_json::json;

@@ -1,9 +1,9 @@
 //! Instrumentation: how often each tool is called, how long it takes, and why it failed last.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use holdpoint::hooks::Instrumentation;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::Instrumentation;
 use holdpoint::tools::tool;
 use holdpoint::{Agent, Code};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use holdpoint::hooks::{ConcurrencyLimit, Instrumentation, RateLimit, around_fn};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::{ConcurrencyLimit, Instrumentation, RateLimit};
-use holdpoint::tools::{around_fn, tool};
+use holdpoint::tools::tool;
 use holdpoint::{Agent, Parallel};
 
 #[tokio::main]

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use holdpoint::hooks::{Around, RateLimit};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::RateLimit;
-use holdpoint::tools::{Around, tool};
+use holdpoint::tools::tool;
 use holdpoint::{Agent, Code, RunResult, Source};
 
 async fn three_searches(limit: Arc<dyn Around>) -> Result<RunResult, holdpoint::Error> {

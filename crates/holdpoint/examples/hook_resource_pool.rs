@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use holdpoint::hooks::{Lease, ResourcePool};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::{Lease, ResourcePool};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Agent, Parallel};
 use serde_json::json;

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use holdpoint::hooks::Retry;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::Retry;
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
 use holdpoint::{Agent, Repeat};
 use serde_json::json;

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use holdpoint::hooks::tower_hook;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
-use holdpoint::tools::hooks::tower_hook;
 use holdpoint::tools::tool;
 use holdpoint::{Agent, Code, Parallel};
 use tower::ServiceBuilder;

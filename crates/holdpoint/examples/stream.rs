@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     while let Some(event) = stream.next().await {
         match &event {
             StreamEvent::TextDelta(text) => print!("{text}"),
-            StreamEvent::Durable(durable) => println!("[{}] {}", durable.seq, event.name()),
+            StreamEvent::Durable(durable) => println!("[{}] {}", durable.seq(), event.name()),
             _ => {}
         }
     }

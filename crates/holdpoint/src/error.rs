@@ -8,6 +8,7 @@ use thiserror::Error;
 
 /// Why an entry point gave no result. Nothing is half done: the run is what its store says.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The run did not accept it; nothing changed.
     #[error(transparent)]

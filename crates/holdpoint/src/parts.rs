@@ -123,6 +123,7 @@ pub type Migration = Arc<dyn Fn(serde_json::Value) -> Option<serde_json::Value> 
 
 /// Whether a payload without a signature may bring a run that the store does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UnsignedImports {
     /// It is refused.
     #[default]

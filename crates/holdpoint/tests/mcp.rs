@@ -11,9 +11,9 @@ use std::sync::Arc;
 use common::by_name;
 use holdpoint::mcp::{McpServers, ServerConfig};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::MemoryStore;
 use holdpoint::{Agent, AgentBuilder, Code, Decision, Decisions, RunResult, Status, ToolResult};
 use holdpoint_core::{Block, DoubtCause, JsonText};
+use holdpoint_store::MemoryStore;
 use serde_json::{Value, json};
 
 const ASKING: &str = "all__trigger-elicitation-request";

@@ -9,13 +9,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::Traced;
+use holdpoint::hooks::around_fn;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::tools::{ToolCall, ToolError, around_fn, raw_tool};
+use holdpoint::tools::{ToolCall, ToolError, raw_tool};
 use holdpoint::{
     Agent, Context, Decision, Decisions, Error, ExportOptions, Happening, Results, ResumeFrom, RunRequest, RunResult,
     RunStream, ToolResult,
 };
+use holdpoint_core::Revision;
+use holdpoint_store::Scope;
 use serde_json::json;
 
 /// What must never be seen.
@@ -124,9 +127,6 @@ fn agent(seen: &Seen) -> Agent {
 async fn follow(seen: &Seen, mut stream: RunStream) -> RunResult {
     while let Some(event) = stream.next().await {
         seen.debug(&event);
-        if let holdpoint::StreamEvent::Durable(durable) = &event {
-            seen.debug(&durable.entry);
-        }
     }
     let result = stream.result().await.unwrap();
     seen.result(&result);
@@ -168,9 +168,9 @@ async fn nothing_that_is_formatted_or_traced_holds_raw_arguments_results_or_cont
     assert!(deferred.is_awaiting_results());
     let tasks = agent.runner().export_tasks(&deferred.continuation().unwrap(), &ExportOptions::default()).unwrap();
     seen.debug(
-        &holdpoint::codec::tasks::load(
+        &holdpoint_codec::tasks::load(
             &tasks,
-            &holdpoint::codec::LoadOptions { unsigned: holdpoint::codec::Unsigned::Accept, ..Default::default() },
+            &holdpoint_codec::LoadOptions { unsigned: holdpoint_codec::Unsigned::Accept, ..Default::default() },
         )
         .unwrap(),
     );
@@ -196,6 +196,8 @@ async fn nothing_that_is_formatted_or_traced_holds_raw_arguments_results_or_cont
             "succeeded"
         ]
     );
+    let stored = agent.runner().store().runs.load(&Scope::All, failed.run_id(), Revision(0)).await.unwrap();
+    stored.iter().for_each(|record| seen.debug(&holdpoint_codec::decode_event(&record.body).unwrap()));
     drop(listening);
 
     expect_clean(&seen.0.lock().unwrap(), &traced.text());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint::RecordedRuns;
+use holdpoint::internal::RecordedRuns;
 use holdpoint_core::Decision;
 use holdpoint_policy::{Change, Decide, RulesFile, replay};
 use holdpoint_store::{LIST_LIMIT_MAX, RunFilter};

@@ -36,10 +36,7 @@ impl Screen {
                 self.note(&format!("tool:  {} says: {}", printable::line(call.as_str()), printable::line(text)));
             }
             StreamEvent::Durable(durable) => self.durable(&durable.view().event),
-            StreamEvent::ThinkingDelta(_)
-            | StreamEvent::ToolCallStarted { .. }
-            | StreamEvent::ToolCallDelta { .. }
-            | StreamEvent::ToolCallEnded { .. } => {}
+            _ => {}
         }
     }
 

@@ -120,7 +120,7 @@ impl TestRun {
 fn fill(place: &Place) {
     wait(async {
         let clock = Arc::new(ManualClock::default());
-        let options = StoreOptions { clock: Some(clock.clone()), ..StoreOptions::default() };
+        let options = StoreOptions::default().clock(clock.clone());
         let store = open_store_with(&place.url(), options).await.unwrap();
         let entries = [
             json!({ "event": "run_started", "actor": { "id": "zoe", "tenant": "acme" } }),

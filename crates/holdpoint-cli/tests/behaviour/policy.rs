@@ -123,7 +123,7 @@ fn agent(store: Store, script: Vec<ScriptedReply>) -> Agent {
 /// At the beginning of 2025: a refund of 250 that a person makes 120, then one of 50; and a run of another tenant.
 async fn recorded(url: &str) {
     let clock = Arc::new(ManualClock::default());
-    let store = open_store_with(url, StoreOptions { clock: Some(clock), ..StoreOptions::default() }).await.unwrap();
+    let store = open_store_with(url, StoreOptions::default().clock(clock)).await.unwrap();
     let desk = agent(
         store.clone(),
         vec![

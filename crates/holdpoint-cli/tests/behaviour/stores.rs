@@ -56,7 +56,7 @@ fn agent(store: Store, decide: &str, executor: &str) -> Agent {
 /// Runs to its end, or to its pause, at the beginning of 2025.
 async fn run_long_ago(url: &str, decide: &str, tenant: Option<&str>) -> RunResult {
     let clock = Arc::new(ManualClock::default());
-    let store = open_store_with(url, StoreOptions { clock: Some(clock), ..StoreOptions::default() }).await.unwrap();
+    let store = open_store_with(url, StoreOptions::default().clock(clock)).await.unwrap();
     let actor = Actor { tenant: tenant.map(Into::into), ..Actor::default() };
     agent(store, decide, "inline").chat(RunRequest::new("go").by(actor)).await.unwrap()
 }

@@ -42,6 +42,7 @@ pub struct RuleAbout {
 
 impl Rules {
     /// The rules that are about a tool, in their order, up to the one after which none can decide.
+    #[doc(hidden)]
     pub fn about(&self, tool: &ToolName) -> Vec<RuleAbout> {
         let about = |rule: &CompiledRule| RuleAbout {
             name: Arc::clone(&rule.place.name),

@@ -119,6 +119,7 @@ impl Explanation {
 
 impl Rules {
     /// Says which rule decides about a call and why. It decides exactly as [`crate::Policy::authorize`] does.
+    #[doc(hidden)]
     pub fn explain(&self, request: &AuthorizeRequest<'_>, show: Show) -> Explanation {
         let facts = Facts::of(request);
         let about = self.index.about(facts.tool());

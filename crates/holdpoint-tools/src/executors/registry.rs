@@ -21,6 +21,7 @@ pub struct Executors {
 
 /// Why a choice cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ChoiceError {
     /// No executor has this name.
     #[error("there is no executor `{name}`, hint: known are {}", listed(known))]

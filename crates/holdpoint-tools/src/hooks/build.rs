@@ -15,6 +15,7 @@ use crate::ToolDefinition;
 /// Why a hook cannot be built: a setting that no call could ever satisfy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the hook `{hook}` cannot be built: `{field}` {problem}")]
+#[non_exhaustive]
 pub struct HookConfigError {
     /// Which hook, by the key it has in a configuration.
     pub hook: &'static str,

@@ -20,6 +20,7 @@ pub struct ToolError {
 
 /// In which way a tool failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ToolFault {
     /// It said so.
     Failed,

@@ -26,6 +26,7 @@ const BACKGROUND_RESULTS_MAX: usize = 1_024;
 
 /// What a worker says when it could not do a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WorkerFault {
     /// It had not started: anybody may have the task at once, and the attempt does not count.
     NotStarted,

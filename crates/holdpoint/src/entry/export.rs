@@ -12,18 +12,28 @@ use crate::{Continuation, Error, Runner};
 /// What of a continuation is exported.
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// The context attributes to include; those of the run's settings when absent.
-    pub context_keys: Option<Vec<String>>,
-    /// Whether records of calls are included as traces.
-    pub traces: Traces,
+    /// Those of the run's settings when absent.
+    context_keys: Option<BTreeSet<Arc<str>>>,
+    traces: Traces,
 }
 
 impl ExportOptions {
-    fn keys(&self, continuation: &Continuation) -> BTreeSet<Arc<str>> {
-        match &self.context_keys {
-            Some(keys) => keys.iter().map(|key| key.as_str().into()).collect(),
-            None => continuation.run().settings().context_keys.clone(),
-        }
+    /// Exports these context attributes in place of those that the run's settings name.
+    #[must_use]
+    pub fn context_keys<'a>(mut self, keys: impl IntoIterator<Item = &'a str>) -> Self {
+        self.context_keys = Some(keys.into_iter().map(Arc::from).collect());
+        self
+    }
+
+    /// Whether records of calls are exported as traces.
+    #[must_use]
+    pub fn traces(mut self, traces: Traces) -> Self {
+        self.traces = traces;
+        self
+    }
+
+    fn keys<'a>(&'a self, continuation: &'a Continuation) -> &'a BTreeSet<Arc<str>> {
+        self.context_keys.as_ref().unwrap_or(&continuation.run().settings().context_keys)
     }
 }
 
@@ -35,7 +45,7 @@ impl Runner {
     pub fn export(&self, continuation: &Continuation, options: &ExportOptions) -> Result<String, Error> {
         let options = continuation::DumpOptions {
             context: Some(continuation.context()),
-            context_keys: Some(&options.keys(continuation)),
+            context_keys: Some(options.keys(continuation)),
             traces: options.traces,
             key: self.parts.signing_key.as_ref(),
             extra: Some(continuation.extra()),
@@ -50,7 +60,7 @@ impl Runner {
     pub fn export_tasks(&self, continuation: &Continuation, options: &ExportOptions) -> Result<String, Error> {
         let options = tasks::DumpOptions {
             context: Some(continuation.context()),
-            context_keys: Some(&options.keys(continuation)),
+            context_keys: Some(options.keys(continuation)),
             key: self.parts.signing_key.as_ref(),
             receipts: self.parts.receipts(self.parts.store.runs.now()),
         };

@@ -40,6 +40,7 @@ pub(crate) struct Spent {
 
 /// How long a segment took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Durations {
     /// From the entry point's start to its end.
     pub total: Duration,
@@ -54,7 +55,7 @@ impl RunResult {
         Self { run, carried, segment }
     }
 
-    /// The run as a store has it, if it is within the scope.
+    /// The run as a store has it, if it is within the scope. For servers, which have no agent for each run that they show.
     ///
     /// # Errors
     /// When the store failed, or has no such run there.
@@ -175,7 +176,8 @@ impl RunResult {
         })
     }
 
-    /// The run itself.
+    /// The run itself, for the other crates of this workspace.
+    #[doc(hidden)]
     pub fn run(&self) -> &Arc<Run> {
         &self.run
     }
@@ -234,7 +236,8 @@ impl Continuation {
         pending(&self.run)
     }
 
-    /// The run as it was when it paused.
+    /// The run as it was when it paused, for the other crates of this workspace.
+    #[doc(hidden)]
     pub fn run(&self) -> &Arc<Run> {
         &self.run
     }

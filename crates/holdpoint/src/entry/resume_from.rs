@@ -10,6 +10,7 @@ use crate::{Continuation, RunResult};
 
 /// What is resumed. `Debug` shows nothing of a payload but its length.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum ResumeFrom {
     /// An object of this process.
     Object(Box<Continuation>),

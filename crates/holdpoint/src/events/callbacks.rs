@@ -5,22 +5,26 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use holdpoint_core::{Call, Message, Role, Settlement};
+use holdpoint_core::{Arguments, CallRecord, Message, Role, Settlement};
 
 type Callback<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
 /// A call that is about to start.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StartedCall {
-    /// The call.
-    pub call: Call,
+    /// The call as far as it is.
+    pub call: CallRecord,
+    /// What it runs with.
+    pub arguments: Option<Arguments>,
 }
 
 /// A call that has its result.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EndedCall {
     /// The call.
-    pub call: Call,
+    pub call: CallRecord,
     /// How it ended.
     pub settlement: Settlement,
 }

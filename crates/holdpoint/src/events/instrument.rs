@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 /// One happening.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Happening {
     /// Such as `holdpoint.pause`.
     pub name: &'static str,

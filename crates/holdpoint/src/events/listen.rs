@@ -96,7 +96,8 @@ impl Listeners {
                     // A hook answered in the tool's place.
                     self.begin(*index, run);
                 }
-                let ended = || crate::EndedCall { call: call.clone(), settlement: settlement.clone() };
+                let ended =
+                    || crate::EndedCall { call: call.record(run.turn(), *index), settlement: settlement.clone() };
                 let callbacks = &self.parts.callbacks;
                 callbacks.on_tool_result(|| Some(ended()));
                 callbacks.on_end_message(&tool_message(call, settlement));
@@ -112,7 +113,11 @@ impl Listeners {
         if self.begun.insert(index) {
             self.parts.callbacks.on_new_message(Role::Tool);
         }
-        self.parts.callbacks.on_tool_call(|| run.call(index).map(|call| crate::StartedCall { call: call.clone() }));
+        self.parts.callbacks.on_tool_call(|| {
+            let call = run.call(index)?;
+            let arguments = call.canonical().cloned();
+            Some(crate::StartedCall { call: call.record(run.turn(), index), arguments })
+        });
     }
 
     /// Calls that never ran have messages too.

@@ -8,7 +8,7 @@ use std::task::{Context as TaskContext, Poll};
 
 use futures_util::Stream;
 use holdpoint_codec::view::{EventView, event_view};
-use holdpoint_core::{LogEntry, Revision, Run, RunId};
+use holdpoint_core::{CallId, LogEntry, Revision, Run, RunId, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -21,6 +21,7 @@ pub(crate) const STREAM_EVENTS_MAX: usize = 4096;
 
 /// Something that happened while a run was driven. `Debug` shows names and sizes only.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum StreamEvent {
     /// An event of the log: durable, numbered.
     Durable(DurableEvent),
@@ -50,7 +51,7 @@ pub enum StreamEvent {
     /// A tool says how far it is.
     ToolProgress {
         /// The call.
-        call: holdpoint_core::CallId,
+        call: CallId,
         /// What it says.
         text: String,
     },
@@ -59,10 +60,9 @@ pub enum StreamEvent {
 /// A durable event with what is needed to show it. `Debug` shows its number and name only.
 #[derive(Clone)]
 pub struct DurableEvent {
-    /// Its sequence number.
-    pub seq: Revision,
-    /// What happened, and when.
-    pub entry: LogEntry,
+    name: &'static str,
+    seq: Revision,
+    at: Timestamp,
     view: Arc<EventView>,
 }
 
@@ -70,12 +70,34 @@ impl DurableEvent {
     /// `run` is the run right after the event.
     pub(crate) fn new(entry: &LogEntry, run: &Run) -> Self {
         let seq = run.revision();
-        Self { seq, entry: entry.clone(), view: Arc::new(event_view(entry, seq, run)) }
+        let view = Arc::new(event_view(entry, seq, run));
+        Self { name: entry.event.name(), seq, at: entry.at, view }
     }
 }
 
 impl DurableEvent {
-    /// Its public form.
+    /// Its stable name, such as `tool_ended`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its sequence number within the run, from 1.
+    pub fn seq(&self) -> Revision {
+        self.seq
+    }
+
+    /// When it became part of the run.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Its stable JSON form, with every digit of a number.
+    pub fn to_json_text(&self) -> String {
+        serde_json::to_string(&*self.view).unwrap_or_default()
+    }
+
+    /// Its public form, for the other crates of this workspace.
+    #[doc(hidden)]
     pub fn view(&self) -> &Arc<EventView> {
         &self.view
     }
@@ -85,7 +107,7 @@ impl StreamEvent {
     /// Its stable name.
     pub fn name(&self) -> &'static str {
         match self {
-            StreamEvent::Durable(durable) => durable.entry.event.name(),
+            StreamEvent::Durable(durable) => durable.name,
             StreamEvent::TextDelta(_) => "text_delta",
             StreamEvent::ThinkingDelta(_) => "thinking_delta",
             StreamEvent::ToolCallStarted { .. } => "tool_call_started",
@@ -95,7 +117,7 @@ impl StreamEvent {
         }
     }
 
-    /// Its stable JSON form. An integer of more than 64 bits is only near to what it was: see [`DurableEvent::view`].
+    /// Its stable JSON form. An integer of more than 64 bits is only near to what it was: see [`DurableEvent::to_json_text`].
     pub fn to_json(&self) -> Value {
         match self {
             StreamEvent::Durable(durable) => serde_json::to_value(&*durable.view).unwrap_or_default(),
@@ -132,7 +154,7 @@ impl fmt::Debug for StreamEvent {
 
 impl fmt::Debug for DurableEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({})", self.entry.event.name(), self.seq.0)
+        write!(f, "{}({})", self.name, self.seq.0)
     }
 }
 

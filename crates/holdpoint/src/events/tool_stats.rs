@@ -10,6 +10,7 @@ pub const LATENCY_STEPS: usize = 20;
 
 /// How the calls of one tool went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolStats {
     /// How many calls were settled.
     pub calls: u64,

@@ -11,6 +11,7 @@ use crate::{Error, Runner};
 
 /// A grant as it is listed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ListedGrant {
     /// What was said.
     pub grant: Grant,
@@ -27,6 +28,7 @@ impl ListedGrant {
 
 /// One page of grants.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ListedGrants {
     /// The newest first.
     pub grants: Vec<ListedGrant>,

@@ -2,25 +2,29 @@
 
 use std::sync::Arc;
 
-use holdpoint_store::{Clock, MemoryStore, Store, StoreError, StoreFault};
+use holdpoint_store::{Clock, MemoryStore, Migrate, Store, StoreError, StoreFault};
 
 /// How a store is opened.
 #[derive(Clone, Default)]
 pub struct StoreOptions {
-    /// The clock of everything durable, in place of the store's own. For tests and scenarios.
-    pub clock: Option<Arc<dyn Clock>>,
-    /// What to do about a database that an older version made.
-    pub migrate: MigrateStore,
+    clock: Option<Arc<dyn Clock>>,
+    migrate: Migrate,
 }
 
-/// What to do about a database that an older version made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MigrateStore {
-    /// Bring it up to date, under a lock.
-    #[default]
-    Auto,
-    /// Leave it as it is, and refuse to open it.
-    Refuse,
+impl StoreOptions {
+    /// Puts this clock in the place of the store's own. For tests and scenarios.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// What to do about a database that an older version made. By default it is brought up to date.
+    #[must_use]
+    pub fn migrate(mut self, migrate: Migrate) -> Self {
+        self.migrate = migrate;
+        self
+    }
 }
 
 /// Opens the store at an address: `sqlite:PATH` (made if it is not there), `postgres://USER@HOST/DATABASE`, or `memory`.
@@ -63,12 +67,9 @@ fn invalid(cause: &'static str) -> StoreError {
 
 #[cfg(feature = "sqlite")]
 async fn sqlite(url: &str, options: StoreOptions) -> Result<Store, StoreError> {
-    use holdpoint_store_sqlite::{Migrate, Options, SqliteStore};
-    let migrate = match options.migrate {
-        MigrateStore::Auto => Migrate::Auto,
-        MigrateStore::Refuse => Migrate::Refuse,
-    };
-    let options = Options { clock: options.clock, migrate, ..Options::default() };
+    use holdpoint_store_sqlite::{Options, SqliteStore};
+    let StoreOptions { clock, migrate } = options;
+    let options = Options { clock, migrate, ..Options::default() };
     Ok(SqliteStore::open_with(url, options).await?.into())
 }
 
@@ -79,12 +80,9 @@ async fn sqlite(_: &str, _: StoreOptions) -> Result<Store, StoreError> {
 
 #[cfg(feature = "postgres")]
 async fn postgres(url: &str, options: StoreOptions) -> Result<Store, StoreError> {
-    use holdpoint_store_postgres::{Migrate, Options, PostgresStore};
-    let migrate = match options.migrate {
-        MigrateStore::Auto => Migrate::Auto,
-        MigrateStore::Refuse => Migrate::Refuse,
-    };
-    let options = Options { clock: options.clock, migrate, ..Options::default() };
+    use holdpoint_store_postgres::{Options, PostgresStore};
+    let StoreOptions { clock, migrate } = options;
+    let options = Options { clock, migrate, ..Options::default() };
     Ok(PostgresStore::open_with(url, options).await?.into())
 }
 

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::policy::{Decide, Rules};
+use holdpoint::policy::Rules;
 use holdpoint::tools::{Tool, ToolCall, raw_tool};
 use holdpoint::{Actor, Agent, Decisions, Outcome, RunResult};
 use holdpoint_core::{Progress, ToolName};
+use holdpoint_policy::Decide;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -5,12 +5,12 @@ use crate::common;
 use std::sync::{Arc, Mutex};
 
 use common::{Counter, by_name, echo};
-use holdpoint::codec::SigningKey;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::MemoryStore;
 use holdpoint::tools::{Inquiry, MadeTool, Tool, ToolCall, ToolDefinition, ToolError, raw_tool};
 use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, ExportOptions, RunResult, Siblings, Status, ToolResult};
+use holdpoint_codec::SigningKey;
 use holdpoint_core::{Block, CallKey, DoubtCause, JsonText, Repeat};
+use holdpoint_store::MemoryStore;
 use serde_json::{Value, json};
 
 /// A tool that asks for a name, and says whom it greeted in which state.

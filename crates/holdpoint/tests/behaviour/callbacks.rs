@@ -170,7 +170,7 @@ async fn every_message_begins_and_ends_once_over_a_pause() {
 async fn results_from_outside_and_from_hooks_have_their_messages_too() {
     let log = Log::default();
     let (builder, _) = asking(&[("far", "far", "{}"), ("cached", "work", "{}")]);
-    let hook = holdpoint::tools::around_fn(|call, _| {
+    let hook = holdpoint::hooks::around_fn(|call, _| {
         let answer = call.answered(holdpoint::Source::Cache, holdpoint::ToolResult::success("kept"));
         Box::pin(async move { Ok(answer) })
     });

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use common::{Counter, by_name, until};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{MemoryStore, Store};
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
 use holdpoint::{Agent, AgentBuilder, Code, Decisions, Keeper, ResumeFrom, RunResult, Status, Worker};
 use holdpoint_core::Progress;
+use holdpoint_store::{MemoryStore, Store};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -4,8 +4,8 @@ use crate::common;
 
 use common::{Counter, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{FaultyStore, MemoryStore};
 use holdpoint::{Agent, Status};
+use holdpoint_store::{FaultyStore, MemoryStore};
 
 async fn commits(script: Vec<ScriptedReply>) -> (u64, Status) {
     let store = FaultyStore::new(MemoryStore::new());

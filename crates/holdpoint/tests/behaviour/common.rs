@@ -5,15 +5,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use holdpoint::codec::{decode_event, encode_question, new_run};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Policy, policy_fn};
-use holdpoint::store::{
-    CommitError, Layer, MemoryStore, QuestionFilter, Record, RunLogLayer, Scope, Store, StoreError, Transition,
-};
 use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
 use holdpoint::{Agent, AgentBuilder, Decision, RunId, RunResult, Status};
+use holdpoint_codec::{decode_event, encode_question, new_run};
 use holdpoint_core::{CallIndex, Revision};
+use holdpoint_store::{
+    CommitError, Layer, MemoryStore, QuestionFilter, Record, RunLogLayer, Scope, Store, StoreError, Transition,
+};
 use serde_json::json;
 
 /// Counts executions.

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use common::{Counter, asking, echo};
+use holdpoint::hooks::around_fn;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{AuthorizeRequest, Policy, PolicyError};
-use holdpoint::tools::{ToolCall, ToolDefinition, around_fn, raw_tool};
+use holdpoint::tools::{ToolCall, ToolDefinition, raw_tool};
 use holdpoint::{Actor, Agent, Code, Context, Decision, Decisions, ExportOptions, Results, RunRequest, ToolResult};
 use serde_json::{Value, json};
 
@@ -54,7 +55,7 @@ async fn the_context_decides_what_is_visible_and_a_hidden_tool_is_not_found() {
 type Log = Arc<Mutex<Vec<String>>>;
 
 /// A tool and a hook that note the context they see.
-fn noting(log: &Log) -> (holdpoint::tools::MadeTool, Arc<dyn holdpoint::tools::Around>) {
+fn noting(log: &Log) -> (holdpoint::tools::MadeTool, Arc<dyn holdpoint::hooks::Around>) {
     let shown = |context: &Context| {
         let value = |name| context.attribute(name).map_or("-".into(), Value::to_string);
         let id = context.actor().id.as_deref().unwrap_or("nobody");

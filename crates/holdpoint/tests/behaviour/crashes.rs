@@ -5,9 +5,10 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{Counter, by_name, echo};
+use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{FaultPoint, FaultyStore, MemoryStore, Store};
-use holdpoint::{Agent, Code, Decisions, Failpoint, Repeat, RunId, RunRequest, Status, ToolResult};
+use holdpoint::{Agent, Code, Decisions, Repeat, RunId, RunRequest, Status, ToolResult};
+use holdpoint_store::{FaultPoint, FaultyStore, MemoryStore, Store};
 
 struct World {
     store: Store,

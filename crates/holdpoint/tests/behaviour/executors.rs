@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use common::{Counter, asking, echo};
-use holdpoint::tools::{Batch, Execute, HookError, Invoke, Place, Tool, ToolCall, ToolError, around_fn, raw_tool};
+use holdpoint::hooks::{HookError, around_fn};
+use holdpoint::tools::{Batch, Execute, Invoke, Place, Tool, ToolCall, ToolError, raw_tool};
 use holdpoint::{Code, Outcome, ToolResult};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -163,7 +164,7 @@ async fn a_hook_that_fails_after_its_tool_ran_keeps_the_tools_result() {
     assert_eq!((done.text().as_deref(), counter.count()), (Some("done"), 1));
 }
 
-fn twice() -> Arc<dyn holdpoint::tools::Around> {
+fn twice() -> Arc<dyn holdpoint::hooks::Around> {
     around_fn(|_, next| {
         Box::pin(async move {
             next.run().await?;
@@ -210,7 +211,7 @@ async fn a_hook_may_answer_in_the_tools_place() {
 
 #[tokio::test]
 async fn a_tool_that_is_gone_when_its_call_is_approved_is_not_found() {
-    let store = holdpoint::store::Store::from(holdpoint::store::MemoryStore::new());
+    let store = holdpoint_store::Store::from(holdpoint_store::MemoryStore::new());
     let (builder, model) = asking(&[("a", "ask_pay", "{}")]);
     let agent = builder.tool(echo("ask_pay", &Counter::default())).store(store.clone()).build().unwrap();
     let paused = agent.chat("go").await.unwrap();

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use common::{Counter, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::store::{GrantFilter, MemoryStore, Scope, Store};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{
     Actor, Agent, AgentBuilder, Code, Decision, Decisions, RememberRequest, RunRequest, RunResult, Status,
 };
 use holdpoint_core::{FourEyes, Ground, Terms, Timestamp};
+use holdpoint_store::{GrantFilter, MemoryStore, Scope, Store};
 use serde_json::{Value, json};
 
 const HOUR_MS: u64 = 3_600_000;

@@ -5,9 +5,9 @@ use crate::common;
 use common::{Counter, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::{Policy, Rules, RulesFile};
-use holdpoint::store::{MemoryStore, Scope, Store};
 use holdpoint::{Agent, AgentBuilder, Decisions, Outcome, RunResult, Status};
 use holdpoint_core::Progress;
+use holdpoint_store::{MemoryStore, Scope, Store};
 use serde_json::{Value, json};
 
 const SUM: &str = r#"

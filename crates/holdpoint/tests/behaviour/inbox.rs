@@ -5,15 +5,16 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{Counter, Inboxed, asking, by_name, check_inbox, echo};
-use holdpoint::codec::view::Text;
-use holdpoint::codec::{decode_question, decode_question_note};
+use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{
+use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, RunId, RunRequest, Siblings, Status};
+use holdpoint_codec::view::Text;
+use holdpoint_codec::{decode_question, decode_question_note};
+use holdpoint_core::{CallKey, Revision};
+use holdpoint_store::{
     CommitError, Layer, ManualClock, MemoryStore, QuestionEnd, QuestionFilter, QuestionKind, QuestionRow,
     QuestionStatus, RunLogLayer, Scope, Store, Transition,
 };
-use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, Failpoint, RunId, RunRequest, Siblings, Status};
-use holdpoint_core::{CallKey, Revision};
 use serde_json::json;
 
 fn inboxed() -> Store {
@@ -188,7 +189,7 @@ impl Layer for NeverEnds {
 impl RunLogLayer for NeverEnds {
     async fn commit(&self, run: &RunId, at: Revision, mut step: Transition) -> Result<Revision, CommitError> {
         step.questions.retain(|change| {
-            !matches!(change, holdpoint::store::QuestionChange::Close { how: QuestionEnd::Answered, .. })
+            !matches!(change, holdpoint_store::QuestionChange::Close { how: QuestionEnd::Answered, .. })
         });
         self.0.runs.commit(run, at, step).await
     }

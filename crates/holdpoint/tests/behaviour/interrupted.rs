@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use holdpoint::RunId;
-use holdpoint::store::{
+use holdpoint_core::Revision;
+use holdpoint_store::{
     ClaimRequest, CommitError, Layer, LeaseRequest, LeasedTask, RunLeasesLayer, RunLogLayer, Store, StoreError,
     StoreFault, TaskCompletion, TaskLease, TaskQueueLayer, Transition,
 };
-use holdpoint_core::Revision;
 
 /// Around which call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::{Counter, PATIENCE, by_name, echo};
+use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::Rules;
-use holdpoint::store::{CommitError, Layer, MemoryStore, RunLogLayer, Store, StoreError, StoreFault, Transition};
 use holdpoint::tools::{ToolCall, raw_tool};
-use holdpoint::{Actor, Agent, AgentBuilder, Code, Failpoint, Keeper, Repeat, RunId, RunRequest, RunResult, Status};
+use holdpoint::{Actor, Agent, AgentBuilder, Code, Keeper, Repeat, RunId, RunRequest, RunResult, Status};
 use holdpoint_core::Revision;
+use holdpoint_store::{CommitError, Layer, MemoryStore, RunLogLayer, Store, StoreError, StoreFault, Transition};
 use serde_json::json;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

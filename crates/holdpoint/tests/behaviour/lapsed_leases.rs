@@ -9,17 +9,18 @@ use std::time::Duration;
 use crate::common;
 use crate::interrupted::{At, Interrupted, Then};
 use common::{Counter, by_name, echo, until};
+use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{
-    Agents, Clock, Layer, LeaseRequest, LeasedTask, ManualClock, ManualLeaseClock, MemoryStore, OverlongLease,
-    RunLeasesLayer, Store, StoreError, TaskHead, TaskState,
-};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{
-    Agent, AgentBuilder, Code, Decisions, Failpoint, Keeper, Results, RunId, RunRequest, RunResult, Status, TaskHolder,
+    Agent, AgentBuilder, Code, Decisions, Keeper, Results, RunId, RunRequest, RunResult, Status, TaskHolder,
     ToolResult, Worker,
 };
 use holdpoint_core::{ClockReading, ToolName};
+use holdpoint_store::{
+    Agents, Clock, Layer, LeaseRequest, LeasedTask, ManualClock, ManualLeaseClock, MemoryStore, OverlongLease,
+    RunLeasesLayer, Store, StoreError, TaskHead, TaskState,
+};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -310,7 +311,7 @@ async fn a_result_or_a_heartbeat_that_comes_before_the_doubt_wins() {
         } else {
             // Once the keeper has tried and looked again, nothing has changed.
             let looked_again = async {
-                let mut runs = world.inner.runs.watch(holdpoint::store::Topic::Runs);
+                let mut runs = world.inner.runs.watch(holdpoint_store::Topic::Runs);
                 let _ = tokio::time::timeout(Duration::from_millis(200), runs.changed()).await;
             };
             looked_again.await;

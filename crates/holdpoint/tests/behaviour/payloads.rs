@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use common::{Counter, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{FaultyStore, MemoryStore};
 use holdpoint::{Agent, AgentBuilder, Code, Context, ExportOptions, RunRequest, SigningKey, Traces, UnsignedImports};
+use holdpoint_store::{FaultyStore, MemoryStore};
 use serde_json::{Value, json};
 
 fn builder(model: &ScriptedModel, counter: &Counter) -> AgentBuilder {
@@ -95,7 +95,7 @@ async fn traces_are_included_only_when_asked_for() {
     let (model, counter) = (script(), Counter::default());
     let agent = builder(&model, &counter).build().unwrap();
     let paused = agent.chat("pay").await.unwrap().continuation().unwrap();
-    let with = ExportOptions { traces: Traces::Include, ..ExportOptions::default() };
+    let with = ExportOptions::default().traces(Traces::Include);
     let text = agent.runner().export(&paused, &with).unwrap();
     assert!(serde_json::from_str::<Value>(&text).unwrap()["traces"].is_array());
     let text = agent.runner().export(&paused, &ExportOptions::default()).unwrap();
@@ -180,7 +180,7 @@ async fn a_payload_that_was_read_is_no_way_around_the_signature() {
 
 #[tokio::test]
 async fn the_executor_goes_with_the_run() {
-    let store = holdpoint::store::Store::from(MemoryStore::new());
+    let store = holdpoint_store::Store::from(MemoryStore::new());
     let (model, counter) = (script(), Counter::default());
     let far = builder(&model, &counter).store(store.clone()).with_tool_concurrency("defer_all", None).build().unwrap();
     let paused = far.chat("pay").await.unwrap();
@@ -201,7 +201,7 @@ async fn an_executor_that_is_not_known_here_is_refused_and_nothing_changes() {
             }
         }
     }
-    let store = holdpoint::store::Store::from(MemoryStore::new());
+    let store = holdpoint_store::Store::from(MemoryStore::new());
     let (model, counter) = (script(), Counter::default());
     let with = builder(&model, &counter).store(store.clone()).register_executor("mine", Arc::new(Mine));
     let with = with.with_tool_concurrency("mine", None).build().unwrap();

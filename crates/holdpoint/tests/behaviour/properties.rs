@@ -5,15 +5,16 @@ use crate::common;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::store::{FaultPoint, FaultyStore, MemoryStore, Store};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{
-    Agent, AgentBuilder, Decision, Decisions, Failpoint, Message, Parallel, Repeat, Results, RunId, RunRequest,
-    RunResult, Siblings, Status, ToolResult,
+    Agent, AgentBuilder, Decision, Decisions, Message, Parallel, Repeat, Results, RunId, RunRequest, RunResult,
+    Siblings, Status, ToolResult,
 };
 use holdpoint_core::{Progress, Revision};
+use holdpoint_store::{FaultPoint, FaultyStore, MemoryStore, Store};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -6,9 +6,10 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use common::{Counter, asking, echo, lines};
+use holdpoint::hooks::around_fn;
+use holdpoint::hooks::{CircuitBreaker, DryRun, Instrumentation, Lease, ResourcePool, Retry};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::tools::hooks::{CircuitBreaker, DryRun, Instrumentation, Lease, ResourcePool, Retry};
-use holdpoint::tools::{MadeTool, ToolCall, around_fn, raw_tool};
+use holdpoint::tools::{MadeTool, ToolCall, raw_tool};
 use holdpoint::{Agent, Code, Repeat, Source};
 use holdpoint_core::Revision;
 use serde_json::json;

@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use common::{Counter, PATIENCE, Traced, by_name, echo};
-use holdpoint::codec::receipt::{Receipt, ReceiptClaim};
-use holdpoint::codec::tasks::{StoredTask, decode_task, load};
-use holdpoint::codec::{LoadOptions, Unsigned};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::store::{
-    CommitError, Layer, LeaseRequest, LeasedTask, MemoryStore, RunLogLayer, Store, StoreError, TaskChange,
-    TaskQueueLayer, Transition,
-};
 use holdpoint::{
     Agent, AgentBuilder, Code, Decision, Decisions, ExportOptions, Keeper, Outcome, ReceiptKey, ReceiptKeys, RunId,
     RunResult, Status, Worker,
 };
+use holdpoint_codec::receipt::{Receipt, ReceiptClaim};
+use holdpoint_codec::tasks::{StoredTask, decode_task, load};
+use holdpoint_codec::{LoadOptions, Unsigned};
 use holdpoint_core::{CallKey, Ground, Progress, Revision, Terms, Timestamp, ToolName};
+use holdpoint_store::{
+    CommitError, Layer, LeaseRequest, LeasedTask, MemoryStore, RunLogLayer, Store, StoreError, TaskChange,
+    TaskQueueLayer, Transition,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use common::{Counter, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{MemoryStore, Store};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Actor, Agent, AgentBuilder, Code, Context, RunRequest, Status};
+use holdpoint_store::{MemoryStore, Store};
 use serde_json::json;
 
 fn builder(script: Vec<ScriptedReply>, counter: &Counter) -> (AgentBuilder, ScriptedModel) {

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use common::{Counter, PATIENCE, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::audit::{VerifyRequest, verify};
-use holdpoint::store::{AuditLogLayer, Layer, MemoryStore, Seal, Store, StoreError, StoreFault, Unsealed};
 use holdpoint::{Actor, Agent, Keeper, RunId, RunRequest, open_store};
+use holdpoint_store::audit::{VerifyRequest, verify};
+use holdpoint_store::{AuditLogLayer, Layer, MemoryStore, Seal, Store, StoreError, StoreFault, Unsealed};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 

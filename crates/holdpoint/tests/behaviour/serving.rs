@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use common::{Counter, PATIENCE, asking, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{MemoryStore, Scope, Store};
 use holdpoint::{
     Actor, Agent, Code, Decisions, DeltaHub, Keeper, RunId, RunRequest, RunResult, Status, StreamEvent, Worker,
 };
 use holdpoint_core::{Revision, ToolName};
+use holdpoint_store::{MemoryStore, Scope, Store};
 use tokio_util::sync::CancellationToken;
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -201,9 +201,9 @@ async fn what_ran_before_a_failure_is_told_as_it_was() {
     let counter = Counter::default();
     let calls = ScriptedReply::calls(&[("a", "work", r#"{"n": 1}"#), ("b", "fragile", "{}")]);
     let model = ScriptedModel::new(vec![calls, ScriptedReply::text("ok")]);
-    let hook = holdpoint::tools::around_fn(|call, next| {
+    let hook = holdpoint::hooks::around_fn(|call, next| {
         let fails = call.definition().name.as_str() == "fragile";
-        Box::pin(async move { if fails { Err(holdpoint::tools::HookError::new("down")) } else { next.run().await } })
+        Box::pin(async move { if fails { Err(holdpoint::hooks::HookError::new("down")) } else { next.run().await } })
     });
     let builder = Agent::builder().model(model.clone()).policy(by_name()).around(hook);
     let agent = builder.tool(echo("work", &counter)).tool(echo("fragile", &counter)).build().unwrap();

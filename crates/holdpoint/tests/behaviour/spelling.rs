@@ -3,11 +3,13 @@
 
 use std::sync::{Arc, LazyLock, Mutex};
 
+use holdpoint::internal::RecordedRuns;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::policy::{Decide, RecordedCall, Rules};
-use holdpoint::store::{MemoryStore, RunFilter, Store};
+use holdpoint::policy::Rules;
 use holdpoint::tools::{Tool, ToolCall, raw_tool};
-use holdpoint::{Agent, CallAnswer, Decision, Decisions, EditedArguments, RecordedRuns, RunResult};
+use holdpoint::{Agent, CallAnswer, Decision, Decisions, EditedArguments, RunResult};
+use holdpoint_policy::{Decide, RecordedCall};
+use holdpoint_store::{MemoryStore, RunFilter, Store};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -302,7 +304,7 @@ proptest! {
     fn what_a_person_writes_instead_is_decided_about_as_it_runs(raw in raw(), edited in raw()) {
         let outcome = wait(run("fs.list", &raw, |shown| {
             // Whoever sees their own edit is asked again, and agrees.
-            let text = holdpoint::codec::parse_arguments(Some(&edited)).ok();
+            let text = holdpoint_codec::parse_arguments(Some(&edited)).ok();
             if text.is_some_and(|text| text.expose() == shown) {
                 CallAnswer::Allow
             } else {

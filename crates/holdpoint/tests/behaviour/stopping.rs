@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use common::{Counter, PATIENCE, by_name, echo};
 use holdpoint::model::{DeltaSink, Model, ModelError, ModelReply, ModelRequest, ScriptedModel, ScriptedReply};
-use holdpoint::store::{MemoryStore, Store};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Agent, AgentBuilder, Keeper, RunId, RunRequest, RunResult, Status};
+use holdpoint_store::{MemoryStore, Store};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -148,7 +148,7 @@ async fn a_call_that_waits_in_its_hooks_is_left_to_others() {
     let (store, model, counter) = (memory(), script(&[("a", "work", "{}")]), Counter::default());
     let (waits, stop) = (Counter::default(), CancellationToken::new());
     let arrived = waits.clone();
-    let hook = holdpoint::tools::around_fn(move |_, _| {
+    let hook = holdpoint::hooks::around_fn(move |_, _| {
         arrived.add();
         Box::pin(std::future::pending())
     });

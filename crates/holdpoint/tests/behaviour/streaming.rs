@@ -73,7 +73,7 @@ async fn durable_events_carry_gapless_numbers_and_the_pending_list() {
     let mut pending = 0;
     while let Some(event) = stream.next().await {
         if let StreamEvent::Durable(durable) = &event {
-            assert_eq!(durable.seq.0, next);
+            assert_eq!(durable.seq().0, next);
             next += 1;
         }
         if event.name() == "authorization_required" {

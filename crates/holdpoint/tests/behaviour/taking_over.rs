@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use common::{Counter, asking, by_name, echo};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
-use holdpoint::store::{MemoryStore, Store};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{Actor, Agent, Code, Repeat, RunId, RunRequest, Status};
+use holdpoint_store::{MemoryStore, Store};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -199,7 +199,7 @@ async fn resumes_that_lose_run_no_hooks() {
     let counter = Counter::default();
     let hooks = Arc::new(Mutex::new(0));
     let seen = Arc::clone(&hooks);
-    let hook = holdpoint::tools::around_fn(move |_, next| {
+    let hook = holdpoint::hooks::around_fn(move |_, next| {
         *seen.lock().unwrap() += 1;
         Box::pin(next.run())
     });

@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use common::{Counter, PATIENCE, by_name, echo, until};
+use holdpoint::hooks::{HookError, around_fn};
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
-use holdpoint::store::{
-    Layer, LeaseRequest, LeasedTask, MemoryStore, Store, StoreError, TaskCompletion, TaskLease, TaskQueueLayer,
-    TaskState,
-};
-use holdpoint::tools::{HookError, Tool, ToolCall, around_fn, raw_tool};
+use holdpoint::tools::{Tool, ToolCall, raw_tool};
 use holdpoint::{
     Actor, Agent, AgentBuilder, Code, Decision, Decisions, Keeper, Repeat, RunResult, Status, TaskHolder, ToolResult,
     Worker, WorkerFault,
 };
 use holdpoint_core::ToolName;
+use holdpoint_store::{
+    Layer, LeaseRequest, LeasedTask, MemoryStore, Store, StoreError, TaskCompletion, TaskLease, TaskQueueLayer,
+    TaskState,
+};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

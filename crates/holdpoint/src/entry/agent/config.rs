@@ -29,6 +29,7 @@ pub struct AgentConfig {
 
 /// Why a configuration could not be loaded.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A version that is not known.
     #[error("the agent's configuration has version {found}; this program reads version 1")]
