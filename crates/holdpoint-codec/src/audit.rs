@@ -1,7 +1,7 @@
 //! The audit log: who decided and did what, one small document for each step of a run. Never arguments, results or what
 //! the model said.
 
-use holdpoint_core::{LogEntry, Run, Timestamp};
+use holdpoint_core::{LogEntry, Run, Timestamp, named};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -109,38 +109,21 @@ pub struct Shadow {
     pub rule: Option<Text>,
 }
 
-/// What a policy or a person said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Said {
-    /// It may run.
-    Allow,
-    /// It may run with other arguments.
-    AllowEdited,
-    /// It may not run.
-    Deny,
-    /// A person must answer.
-    Confirm,
-    /// A result in the tool's place.
-    Answer,
-    /// It happened.
-    Happened,
-}
-
-impl Said {
-    /// Every word.
-    pub const ALL: [Said; 6] =
-        [Said::Allow, Said::AllowEdited, Said::Deny, Said::Confirm, Said::Answer, Said::Happened];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Said::Allow => "allow",
-            Said::AllowEdited => "allow_edited",
-            Said::Deny => "deny",
-            Said::Confirm => "confirm",
-            Said::Answer => "answer",
-            Said::Happened => "happened",
-        }
+named! {
+    /// What a policy or a person said.
+    pub enum Said {
+        /// It may run.
+        Allow = "allow",
+        /// It may run with other arguments.
+        AllowEdited = "allow_edited",
+        /// It may not run.
+        Deny = "deny",
+        /// A person must answer.
+        Confirm = "confirm",
+        /// A result in the tool's place.
+        Answer = "answer",
+        /// It happened.
+        Happened = "happened",
     }
 }
 

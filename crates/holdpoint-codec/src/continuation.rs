@@ -79,8 +79,8 @@ pub fn dump(run: &Run, options: &DumpOptions<'_>) -> Result<String, CodecError> 
     let stored = Context::from_stored(run.context());
     let context = options.context.map_or_else(|| stored.clone(), |live| stored.merged(live));
     snapshot.context = context.stored(options.context_keys.unwrap_or(&run.settings().context_keys))?;
-    let payload = wire::ContinuationWire::of(run, &snapshot, options.traces);
     let texts: usize = snapshot.messages.iter().map(|message| message_len(message)).sum();
+    let payload = wire::ContinuationWire::of(run, snapshot, options.traces);
     let mut body = payload.to_text(texts + texts / 8 + 1024);
     if let Some(extra) = options.extra.filter(|extra| !extra.is_empty()) {
         body = with_extra(body, extra);

@@ -1,15 +1,15 @@
 //! The entries of a log as the store keeps them: one small versioned record each.
 
-use holdpoint_core::{Event, LogEntry, Timestamp};
+use holdpoint_core::{Event, LogEntry, Message, MessageCompleted, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_with::As;
 use serde_with::ser::SerializeAsWrap;
 
 use crate::read::{Read, Versioned, read_json};
+use crate::wire::Stored;
 use crate::{CodecError, Document};
 
 mod stored;
-
-use stored::EventDef;
 
 /// The version of stored events.
 pub(crate) const VERSION: u32 = 1;
@@ -21,7 +21,7 @@ struct Written<'a> {
     /// Microseconds since 1970.
     at: i64,
     #[serde(rename = "e")]
-    event: SerializeAsWrap<'a, Event, EventDef>,
+    event: SerializeAsWrap<'a, Event, Stored>,
 }
 
 /// A record as it is read.
@@ -30,7 +30,7 @@ struct Written<'a> {
 struct Record {
     v: u32,
     at: i64,
-    #[serde(with = "EventDef", rename = "e")]
+    #[serde(with = "As::<Stored>", rename = "e")]
     event: Event,
 }
 
@@ -57,5 +57,18 @@ pub fn decode_event(stored: &[u8]) -> Result<LogEntry, CodecError> {
     let read = Read { document: Document::Event, version_field: "v", version: VERSION };
     let text = std::str::from_utf8(stored).map_err(|_| CodecError::invalid(Document::Event, "event"))?;
     let record: Record = read_json(text, read)?;
+    if let Event::MessageCompleted(completed) = &record.event
+        && !knows_every_call(completed)
+    {
+        return Err(CodecError::invalid(Document::Event, "e.message_completed.calls"));
+    }
     Ok(LogEntry { at: Timestamp(record.at), event: record.event })
+}
+
+fn knows_every_call(completed: &MessageCompleted) -> bool {
+    let calls = match &*completed.message {
+        Message::Assistant(message) => message.calls.len(),
+        Message::System(_) | Message::User(_) | Message::Tool(_) => 0,
+    };
+    calls == completed.calls.len()
 }

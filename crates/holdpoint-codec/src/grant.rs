@@ -3,32 +3,16 @@
 use holdpoint_core::{Covers, Grant, GrantScope, Reach, Remember, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::de::DeserializeAsWrap;
+use serde_with::ser::SerializeAsWrap;
 
-use crate::read::{Read, Versioned, read_json};
-use crate::wire::{DigestText, GrantWire, Moment, Wire, to_value};
+use crate::read::{read_record, write_record};
+use crate::wire::{DigestText, Moment, Stored, to_value};
 use crate::{CodecError, Document};
-
-/// The version of stored grants.
-const VERSION: u32 = 1;
-
-/// A stored grant.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredGrant {
-    v: u32,
-    grant: GrantWire,
-}
-
-impl Versioned for StoredGrant {
-    fn version(&self) -> u32 {
-        self.v
-    }
-}
 
 /// A grant as it is stored.
 pub fn encode_grant(grant: &Grant) -> Vec<u8> {
-    // Writing to memory does not fail, and nothing of it refuses to be written.
-    serde_json::to_vec(&StoredGrant { v: VERSION, grant: GrantWire::of(grant) }).unwrap_or_default()
+    write_record(&SerializeAsWrap::<_, Stored>::new(grant))
 }
 
 /// Reads a stored grant.
@@ -36,10 +20,7 @@ pub fn encode_grant(grant: &Grant) -> Vec<u8> {
 /// # Errors
 /// When it has another version, or is not a grant; the error names the field.
 pub fn decode_grant(stored: &[u8]) -> Result<Grant, CodecError> {
-    let text = std::str::from_utf8(stored).map_err(|_| CodecError::invalid(Document::Grant, ""))?;
-    let read = Read { document: Document::Grant, version_field: "v", version: VERSION };
-    let stored: StoredGrant = read_json(text, read)?;
-    stored.grant.core().map_err(|fault| CodecError::invalid(Document::Grant, fault.within("grant").0))
+    read_record::<DeserializeAsWrap<_, Stored>>(stored, Document::Grant).map(DeserializeAsWrap::into_inner)
 }
 
 /// A standing approval, as people and programs are shown it.

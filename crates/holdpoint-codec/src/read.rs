@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::wire::Fault;
@@ -72,4 +73,34 @@ pub(crate) fn bounded_text(payload: &[u8], document: Document, max_bytes: usize)
         return Err(CodecError::TooLarge { len_bytes: payload.len(), max_bytes });
     }
     std::str::from_utf8(payload).map_err(|_| CodecError::invalid(document, ""))
+}
+
+/// What a store keeps, with the version of its form.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record<T> {
+    v: u32,
+    body: T,
+}
+
+/// The version of every record.
+const RECORD_VERSION: u32 = 1;
+
+impl<T> Versioned for Record<T> {
+    fn version(&self) -> u32 {
+        self.v
+    }
+}
+
+/// The record of something that a store keeps.
+pub(crate) fn write_record(body: &impl Serialize) -> Vec<u8> {
+    // Writing to memory does not fail, and nothing that is stored refuses to be written.
+    serde_json::to_vec(&Record { v: RECORD_VERSION, body }).unwrap_or_default()
+}
+
+/// Reads the record of something that a store keeps.
+pub(crate) fn read_record<T: DeserializeOwned>(stored: &[u8], document: Document) -> Result<T, CodecError> {
+    let text = std::str::from_utf8(stored).map_err(|_| CodecError::invalid(document, ""))?;
+    let read = Read { document, version_field: "v", version: RECORD_VERSION };
+    read_json::<Record<T>>(text, read).map(|record| record.body)
 }

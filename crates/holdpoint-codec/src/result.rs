@@ -50,7 +50,7 @@ impl ResultView {
         }
     }
 
-    fn core(self) -> Result<ToolResult, Fault> {
+    pub(crate) fn core(self) -> Result<ToolResult, Fault> {
         let kind = kind_core(self.error, self.halt)?;
         Ok(ToolResult { blocks: all_core(self.blocks, "blocks")?, kind, metadata: self.metadata.0 })
     }

@@ -6,11 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 mod adapt;
-mod call;
-mod completed;
 mod decision;
-mod doubt;
-mod grant;
 mod message;
 mod names;
 mod pending;
@@ -18,27 +14,20 @@ mod result;
 mod scalar;
 #[cfg(feature = "openapi")]
 mod schema;
-mod snapshot;
+mod state;
 
-pub(crate) use adapt::{Plain, Via, Word, remote};
-pub(crate) use call::{CallStateWire, OpeningWire, RecordWire, UsageWire};
-pub(crate) use completed::MessageCompletedWire;
+pub(crate) use adapt::{Stored, Usual, remote, stored};
 pub use decision::{ActorWire, DecisionWire, Verdict};
-pub(crate) use decision::{AnswerWire, TermsWire};
-pub(crate) use doubt::{DoubtWire, GivenWire};
-pub(crate) use grant::{GrantWire, ToolWire};
 pub use message::{MessageCallWire, MessageWire, ProviderStateWire};
-pub(crate) use names::Awaited;
 pub use names::{
     CodeName, DoubtCauseName, FailureName, Name, OutcomeName, PauseReasonName, QuestionKindName, RoleName, SaidName,
     SourceName, StageName, VerdictName,
 };
 pub(crate) use pending::nullable;
 pub use pending::{PendingWire, ShownAnswer, ShownAsk, ShownDoubt, ShownEvidence};
+pub(crate) use result::kind_core;
 pub use result::{BlobWire, BlockWire};
-pub(crate) use result::{ResultWire, SettlementWire, kind_core};
 pub use scalar::{DigestText, Json, Members, Moment, Text};
-pub(crate) use snapshot::{Shown, SnapshotWire, StateWire};
 
 const MISFIT: &str = "does not fit at `";
 
@@ -51,9 +40,9 @@ impl Fault {
         Self(field.into())
     }
 
-    /// The text in which the path goes through serde's errors; [`Fault::path_in`] finds it again.
-    pub(crate) fn message(&self) -> String {
-        format!("{MISFIT}{}`", self.0)
+    /// As one of serde's errors: [`Fault::path_in`] finds the path in its message.
+    pub(crate) fn error<E: serde::de::Error>(&self) -> E {
+        E::custom(format_args!("{MISFIT}{}`", self.0))
     }
 
     /// The path in the message of one of serde's errors.

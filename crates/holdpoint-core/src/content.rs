@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::JsonText;
+use crate::named::named;
 
 /// One piece of content.
 #[derive(Clone, PartialEq, Eq)]
@@ -77,16 +78,18 @@ pub(crate) fn joined_text(blocks: &[Block]) -> String {
     texts.join("\n")
 }
 
-/// Whether a result is an answer or an error that the model can react to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ResultKind {
-    /// The tool did what it was asked.
-    #[default]
-    Answer,
-    /// Something went wrong; the content says what.
-    Error,
-    /// An answer that also ends the run once the turn is settled.
-    Halt,
+named! {
+    /// Whether a result is an answer or an error that the model can react to.
+    #[derive(Default)]
+    pub enum ResultKind {
+        /// The tool did what it was asked.
+        #[default]
+        Answer = "answer",
+        /// Something went wrong; the content says what.
+        Error = "error",
+        /// An answer that also ends the run once the turn is settled.
+        Halt = "halt",
+    }
 }
 
 /// The result of a call: blocks, whether it is an error, and metadata that nobody compares.

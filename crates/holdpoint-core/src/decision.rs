@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::named::named;
 use crate::{Arguments, ToolResult};
 
 /// Why a decision was taken.
@@ -90,14 +91,16 @@ pub struct Terms {
     pub four_eyes: FourEyes,
 }
 
-/// Whether the one who started a run may answer its questions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FourEyes {
-    /// They may, if they have the role.
-    #[default]
-    Off,
-    /// Somebody else must, and must say who they are.
-    On,
+named! {
+    /// Whether the one who started a run may answer its questions.
+    #[derive(Default)]
+    pub enum FourEyes {
+        /// They may, if they have the role.
+        #[default]
+        Off = "off",
+        /// Somebody else must, and must say who they are.
+        On = "on",
+    }
 }
 
 impl Terms {

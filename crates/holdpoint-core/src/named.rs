@@ -13,6 +13,7 @@ pub trait Named: Sized {
 }
 
 /// Defines an enum by its values and their names.
+#[macro_export]
 macro_rules! named {
     ($(#[$about:meta])* pub enum $enum:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)* }) => {
         $(#[$about])*

@@ -9,7 +9,7 @@ use holdpoint_core::{
 
 use super::{Entry, Said, Shadow};
 use crate::arguments::idempotency_key;
-use crate::wire::{ActorWire, DigestText, Moment, Name, SaidName, Text, Wire};
+use crate::wire::{ActorWire, DigestText, Moment, Name, SaidName, Text};
 
 /// What the events of a step say, in order. `run` is the run after all of them.
 pub(super) fn of(run: &Run, log: &[LogEntry]) -> Vec<Entry> {

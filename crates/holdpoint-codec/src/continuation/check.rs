@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use holdpoint_core::{Asked, Call, CallId, CallState, Limits, PauseReason, Question, Siblings, Snapshot, Usage};
 
-use super::wire::TotalsWire;
+use super::read::Ids;
+use super::wire::{ContinuationWire, TotalsWire};
 use crate::arguments::digest_of;
-use crate::wire::{Fault, Members, Wire};
+use crate::wire::{Fault, Members};
 
 /// Counters of a run stay far below this; above it they would overflow one day.
 pub(super) const COUNT_MAX: u32 = 1_000_000_000;
@@ -14,35 +15,34 @@ pub(super) const COUNT_MAX: u32 = 1_000_000_000;
 /// The most answers short of a quorum.
 const ANSWERS_MAX: usize = Limits::QUESTION_ANSWERS_MAX;
 
-/// The usage of each turn, if it adds up to the total.
-pub(super) fn usage(totals: &TotalsWire) -> Result<Vec<Usage>, Fault> {
-    let overflow = || Fault::at("usage.turns");
-    let mut turns = Vec::with_capacity(totals.turns.len());
-    let mut sum = Usage::default();
-    for turn in &totals.turns {
-        let turn = turn.core().map_err(|fault| fault.within("usage.turns"))?;
-        sum.input = sum.input.checked_add(turn.input).ok_or_else(overflow)?;
-        sum.output = sum.output.checked_add(turn.output).ok_or_else(overflow)?;
-        sum.cache_read = sum.cache_read.checked_add(turn.cache_read).ok_or_else(overflow)?;
-        sum.cache_write = sum.cache_write.checked_add(turn.cache_write).ok_or_else(overflow)?;
-        sum.reasoning = sum.reasoning.checked_add(turn.reasoning).ok_or_else(overflow)?;
-        turns.push(turn);
-    }
-    let total = sum.input.checked_add(sum.output).ok_or_else(overflow)?;
-    // Later turns are added to it.
-    if [total, sum.cache_read, sum.cache_write, sum.reasoning].iter().any(|sum| *sum > u64::MAX / 2) {
-        return Err(overflow());
-    }
-    let checks = [
-        ("usage.input", totals.input == sum.input),
-        ("usage.output", totals.output == sum.output),
-        ("usage.total", totals.total == total),
-        ("usage.cache_read", totals.cache_read == sum.cache_read),
-        ("usage.cache_write", totals.cache_write == sum.cache_write),
-        ("usage.reasoning", totals.reasoning == sum.reasoning),
-    ];
-    expect(&checks)?;
-    Ok(turns)
+/// Whether the state is the one that the payload shows.
+pub(super) fn agrees(wire: &ContinuationWire, ids: &Ids) -> Result<(), Fault> {
+    let state = &wire.state;
+    expect(&[
+        ("created_at", state.created_at == wire.created_at.0),
+        ("reason", state.reason == wire.reason.0),
+        ("turn", state.turn == ids.batch.turn),
+        ("continuation_id", state.pause == ids.continuation.pause),
+        ("parent_continuation_id", state.parent == ids.parent.as_ref().map(|parent| parent.pause)),
+    ])
+}
+
+/// Whether the usage of all turns adds up to the total.
+pub(super) fn usage(totals: &TotalsWire) -> Result<(), Fault> {
+    let sum_of = |part: fn(&Usage) -> u64| {
+        let sum = totals.turns.iter().try_fold(0, |sum: u64, turn| sum.checked_add(part(turn)));
+        // Later turns are added to it.
+        sum.filter(|sum| *sum <= u64::MAX / 4).ok_or_else(|| Fault::at("usage.turns"))
+    };
+    let (input, output) = (sum_of(|turn| turn.input)?, sum_of(|turn| turn.output)?);
+    expect(&[
+        ("usage.input", totals.input == input),
+        ("usage.output", totals.output == output),
+        ("usage.total", totals.total == input + output),
+        ("usage.cache_read", totals.cache_read == sum_of(|turn| turn.cache_read)?),
+        ("usage.cache_write", totals.cache_write == sum_of(|turn| turn.cache_write)?),
+        ("usage.reasoning", totals.reasoning == sum_of(|turn| turn.reasoning)?),
+    ])
 }
 
 /// The first field that does not hold.

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use holdpoint_core::{Attributes, BatchId, ContinuationId, PauseNumber, RunId, Turn};
+use holdpoint_core::{Attributes, BatchId, CallState, ContinuationId, PauseNumber, RunId, Snapshot, Turn};
 use serde_json::value::RawValue;
 
 use super::check;
@@ -12,7 +13,7 @@ use super::{Loaded, SCHEMA_VERSION};
 use crate::pending::TurnCalls;
 use crate::read::{Read, bounded_text, expect_version, read_json};
 use crate::signing::{LoadOptions, verify};
-use crate::wire::{Fault, Json, PendingWire, Shown, all_core};
+use crate::wire::{Fault, Json, PendingWire};
 use crate::{CodecError, Context, Document};
 
 const READ: Read = Read { document: Document::Continuation, version_field: "schema_version", version: SCHEMA_VERSION };
@@ -61,27 +62,25 @@ fn unknown_fields(text: &str) -> Attributes {
 }
 
 /// The run of a payload, with its ids.
-fn restore(mut wire: ContinuationWire) -> Result<Loaded, Fault> {
+fn restore(wire: ContinuationWire) -> Result<Loaded, Fault> {
     let ids = Ids::of(&wire)?;
-    for pending in &wire.pending {
-        if let Some(Some(result)) = &pending.result {
-            wire.state.put_back_result(pending.index as usize, result);
+    check::agrees(&wire, &ids)?;
+    check::usage(&wire.usage)?;
+    check::context(&wire.context)?;
+    let mut snapshot = Snapshot {
+        context: wire.context.0,
+        messages: wire.messages,
+        model: wire.model.map(|text| text.0),
+        usage: wire.usage.turns,
+        ..wire.state
+    };
+    for (at, pending) in wire.pending.iter().enumerate() {
+        let call = snapshot.calls.get_mut(pending.index as usize).map(|call| &mut call.state);
+        if let (Some(Some(result)), Some(CallState::Settled(settled))) = (&pending.result, call) {
+            let result = result.clone().core();
+            settled.result = Arc::new(result.map_err(|fault| fault.within("result").item("pending", at))?);
         }
     }
-    let usage = check::usage(&wire.usage)?;
-    check::context(&wire.context)?;
-    let shown = Shown {
-        context: wire.context.0,
-        created_at: wire.created_at.0,
-        messages: all_core(wire.messages, "messages")?,
-        model: wire.model.map(|text| text.0),
-        parent: ids.parent.as_ref().map(|parent| parent.pause),
-        pause: ids.continuation.pause,
-        reason: wire.reason.0,
-        turn: ids.batch.turn,
-        usage,
-    };
-    let snapshot = wire.state.core(shown).map_err(|fault| fault.within("state"))?;
     check::snapshot(&snapshot)?;
     let turn = TurnCalls { run: &ids.run, turn: snapshot.turn, calls: &snapshot.calls };
     let expected: Vec<PendingWire> =
@@ -106,11 +105,11 @@ fn restore(mut wire: ContinuationWire) -> Result<Loaded, Fault> {
 }
 
 /// The ids of a payload: all of one run, none from the future.
-struct Ids {
-    run: RunId,
-    continuation: ContinuationId,
-    parent: Option<ContinuationId>,
-    batch: BatchId,
+pub(super) struct Ids {
+    pub(super) run: RunId,
+    pub(super) continuation: ContinuationId,
+    pub(super) parent: Option<ContinuationId>,
+    pub(super) batch: BatchId,
 }
 
 impl Ids {

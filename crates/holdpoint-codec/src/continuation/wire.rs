@@ -1,19 +1,18 @@
 //! The fields of a continuation, in the order of their names.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use holdpoint_core::{BatchId, ContinuationId, PauseReason, Run, Snapshot, Usage};
+use holdpoint_core::{BatchId, CallRecord, CallState, ContinuationId, Message, PauseReason, Run, Snapshot, Usage};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_with::As;
 
 use super::{SCHEMA_VERSION, Traces};
-use crate::pending::TurnCalls;
+use crate::pending::{Kept, Pending, TurnCalls};
 use crate::read::Versioned;
 use crate::signing::SignatureWire;
-use crate::wire::{
-    Members, MessageWire, Moment, Name, PendingWire, RecordWire, StateWire, Text, UsageWire, Wire, all_of, is_default,
-    nullable,
-};
+use crate::wire::{Members, Moment, Name, PendingWire, Stored, Text, is_default, nullable};
 
 /// Every field that this version knows.
 pub(super) const FIELDS: [&str; 16] = [
@@ -42,7 +41,8 @@ pub(super) struct ContinuationWire {
     pub(super) context: Members,
     pub(super) continuation_id: Text,
     pub(super) created_at: Moment,
-    pub(super) messages: Vec<MessageWire>,
+    #[serde(with = "As::<Vec<Arc<Stored>>>")]
+    pub(super) messages: Vec<Arc<Message>>,
     #[serde(deserialize_with = "nullable")]
     pub(super) model: Option<Text>,
     #[serde(deserialize_with = "nullable")]
@@ -53,10 +53,12 @@ pub(super) struct ContinuationWire {
     schema_version: u32,
     #[serde(default, skip_serializing)]
     pub(super) signature: Option<SignatureWire>,
-    pub(super) state: StateWire,
+    /// The run without what the payload shows under names of its own.
+    #[serde(with = "As::<Stored>")]
+    pub(super) state: Snapshot,
     /// For people: an import makes them anew from the rest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    traces: Option<Vec<RecordWire>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "As::<Option<Vec<Stored>>>")]
+    traces: Option<Vec<CallRecord>>,
     pub(super) turn: u32,
     pub(super) usage: TotalsWire,
     #[serde(flatten, skip_serializing)]
@@ -75,7 +77,8 @@ pub(super) struct TotalsWire {
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) reasoning: u64,
     pub(super) total: u64,
-    pub(super) turns: Vec<UsageWire>,
+    #[serde(with = "As::<Vec<Stored>>")]
+    pub(super) turns: Vec<Usage>,
 }
 
 impl Versioned for ContinuationWire {
@@ -85,36 +88,37 @@ impl Versioned for ContinuationWire {
 }
 
 impl ContinuationWire {
-    pub(super) fn of(run: &Run, snapshot: &Snapshot, traces: Traces) -> Self {
+    /// `state` is the run at its pause.
+    pub(super) fn of(run: &Run, mut state: Snapshot, traces: Traces) -> Self {
         let id = run.id();
         let continuation = |pause| Text::new(&ContinuationId { run: id.clone(), pause }.to_string());
-        let turn = TurnCalls { run: id, turn: snapshot.turn, calls: &snapshot.calls };
-        let mut state = StateWire::of(snapshot);
-        let mut pending = Vec::new();
-        for (listed, kept) in turn.listed(snapshot.reason) {
-            if kept.result.is_some() {
+        let turn = TurnCalls { run: id, turn: state.turn, calls: &state.calls };
+        let listed: Vec<(Pending, Kept)> = turn.listed(state.reason).collect();
+        for (pending, kept) in &listed {
+            if let (Some(_), CallState::Settled(settled)) =
+                (&kept.result, &mut state.calls[pending.index.as_usize()].state)
+            {
                 // A result is as large as it is; once is enough.
-                state.calls[listed.index.as_usize()].leave_out_result();
+                settled.result = Arc::default();
             }
-            pending.push(PendingWire::of(&listed, &kept));
         }
         Self {
-            batch_id: Text::new(&BatchId { run: id.clone(), turn: snapshot.turn }.to_string()),
-            context: Members(snapshot.context.clone()),
-            continuation_id: continuation(snapshot.pause),
-            created_at: Moment(snapshot.created_at),
-            messages: snapshot.messages.iter().map(|message| MessageWire::of(message)).collect(),
-            model: snapshot.model.as_ref().map(Text::share),
-            parent_continuation_id: snapshot.parent.map(continuation),
-            pending,
-            reason: Name(snapshot.reason),
+            batch_id: Text::new(&BatchId { run: id.clone(), turn: state.turn }.to_string()),
+            context: Members(std::mem::take(&mut state.context)),
+            continuation_id: continuation(state.pause),
+            created_at: Moment(state.created_at),
+            messages: std::mem::take(&mut state.messages),
+            model: state.model.take().map(Text),
+            parent_continuation_id: state.parent.map(continuation),
+            pending: listed.iter().map(|(pending, kept)| PendingWire::of(pending, kept)).collect(),
+            reason: Name(state.reason),
             run_id: Text::new(id.as_str()),
             schema_version: SCHEMA_VERSION,
             signature: None,
+            traces: (traces == Traces::Include).then(|| run.records()),
+            turn: state.turn.0,
+            usage: TotalsWire::of(std::mem::take(&mut state.usage), run.usage()),
             state,
-            traces: (traces == Traces::Include).then(|| all_of(&run.records())),
-            turn: snapshot.turn.0,
-            usage: TotalsWire::of(&snapshot.usage, run.usage()),
             unknown: HashMap::new(),
         }
     }
@@ -129,8 +133,8 @@ impl ContinuationWire {
 }
 
 impl TotalsWire {
-    fn of(turns: &[Usage], sum: Usage) -> Self {
+    fn of(turns: Vec<Usage>, sum: Usage) -> Self {
         let Usage { input, output, cache_read, cache_write, reasoning } = sum;
-        Self { cache_read, cache_write, input, output, reasoning, total: sum.total(), turns: all_of(turns) }
+        Self { cache_read, cache_write, input, output, reasoning, total: sum.total(), turns }
     }
 }

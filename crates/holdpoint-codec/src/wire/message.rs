@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Arguments, AssistantMessage, CallArguments, CallId, Message, MessageCall, ProviderState, RequestedName, Role,
-    ToolMessage,
+    Arguments, AssistantMessage, CallArguments, CallId, Message, MessageCall, ProviderState, RequestedName, ResultKind,
+    Role, ToolMessage, ToolResult,
 };
 use serde::{Deserialize, Serialize};
 
 use super::result::{content_core, content_of};
 use super::{
-    BlockWire, DigestText, Fault, Json, Members, Name, ResultWire, RoleName, Text, Wire, all_core, all_of, is_default,
+    BlockWire, DigestText, Fault, Json, Members, Name, RoleName, Text, Wire, all_core, all_of, is_default, kind_core,
 };
 use crate::arguments::digest_of;
 
@@ -89,10 +89,17 @@ impl Wire for MessageWire {
                 ..empty
             },
             Message::Tool(message) => {
-                let ResultWire { content, error, halt, metadata, text } = ResultWire::of(&message.result);
-                let call_id = Some(Text::new(message.call.as_str()));
-                let provider_id = message.provider_id.as_ref().map(Text::share);
-                Self { call_id, content, error, halt, metadata, provider_id, text, ..empty }
+                let (text, content) = content_of(&message.result.blocks);
+                Self {
+                    call_id: Some(Text::new(message.call.as_str())),
+                    content,
+                    error: message.result.kind == ResultKind::Error,
+                    halt: message.result.kind == ResultKind::Halt,
+                    metadata: Members(message.result.metadata.clone()),
+                    provider_id: message.provider_id.as_ref().map(Text::share),
+                    text,
+                    ..empty
+                }
             }
         }
     }
@@ -109,8 +116,9 @@ impl Wire for MessageWire {
             })),
             Role::Tool => {
                 let call = CallId::new(self.call_id.ok_or_else(|| Fault::at("call_id"))?.0);
-                let Self { content, error, halt, metadata, text, .. } = self;
-                let result = ResultWire { content, error, halt, metadata, text }.core()?;
+                let kind = kind_core(self.error, self.halt)?;
+                let blocks = content_core(self.text, self.content)?;
+                let result = ToolResult { blocks, kind, metadata: self.metadata.0 };
                 let provider_id = self.provider_id.map(|text| text.0);
                 Ok(Message::Tool(ToolMessage { call, provider_id, result: Arc::new(result) }))
             }
@@ -174,72 +182,51 @@ impl Wire for MessageCallWire {
     type Core = MessageCall;
 
     fn of(call: &MessageCall) -> Self {
-        let name = call.name.as_str();
-        let mut parts = ArgumentParts::of(&call.arguments, name);
-        let mut tool = None;
-        if let (Some(_), CallArguments::Canonical(arguments)) = (parts.digest, &call.arguments) {
-            // A registry takes `.` for `_`, so this is the only other name that a digest can cover.
-            let registered = name.replace('.', "_");
-            if digest_of(&registered, arguments.expose()) == arguments.digest() {
-                parts.digest = None;
-                tool = Some(Text::new(&registered));
+        let mut wire = Self {
+            arguments: None,
+            digest: None,
+            dropped_bytes: None,
+            id: Text::new(call.id.as_str()),
+            name: Text::new(call.name.as_str()),
+            provider_id: call.provider_id.as_ref().map(Text::share),
+            tool: None,
+            unusable: None,
+        };
+        match &call.arguments {
+            CallArguments::Canonical(arguments) => {
+                wire.arguments = Some(Json::new(arguments.share()));
+                let covers = |name: &str| digest_of(name, arguments.expose()) == arguments.digest();
+                if !covers(call.name.as_str()) {
+                    // A registry takes `.` for `_`, so this is the only other name that a digest can cover.
+                    let registered = call.name.as_str().replace('.', "_");
+                    let is_covered = covers(&registered);
+                    wire.digest = (!is_covered).then(|| DigestText(arguments.digest()));
+                    wire.tool = is_covered.then(|| Text::new(&registered));
+                }
             }
+            CallArguments::Unusable(text) => wire.unusable = Some(Text::share(text)),
+            CallArguments::Dropped { len_bytes } => wire.dropped_bytes = Some(*len_bytes),
         }
-        let ArgumentParts { arguments, digest, dropped_bytes, unusable } = parts;
-        let id = Text::new(call.id.as_str());
-        let provider_id = call.provider_id.as_ref().map(Text::share);
-        Self { arguments, digest, dropped_bytes, id, name: Text::new(name), provider_id, tool, unusable }
+        wire
     }
 
     fn core(self) -> Result<MessageCall, Fault> {
-        let Self { arguments, digest, dropped_bytes, unusable, .. } = self;
-        let parts = ArgumentParts { arguments, digest, dropped_bytes, unusable };
         let covered = self.tool.as_ref().unwrap_or(&self.name);
+        let arguments = match (self.arguments, self.unusable, self.dropped_bytes) {
+            (Some(Json(text)), None, None) if text.expose().starts_with('{') => {
+                let made = || digest_of(covered.as_str(), text.expose());
+                let digest = self.digest.map_or_else(made, |digest| digest.0);
+                CallArguments::Canonical(Arguments::from_canonical(text.expose(), digest))
+            }
+            (None, Some(text), None) => CallArguments::Unusable(text.0),
+            (None, None, Some(len_bytes)) => CallArguments::Dropped { len_bytes },
+            _ => return Err(Fault::at("arguments")),
+        };
         Ok(MessageCall {
-            arguments: parts.core(covered.as_str())?.ok_or_else(|| Fault::at("arguments"))?,
+            arguments,
             id: CallId::new(self.id.0),
             provider_id: self.provider_id.map(|text| text.0),
             name: RequestedName::new(self.name.0),
         })
-    }
-}
-
-/// Arguments in one of their three forms. The digest is written only where it cannot be made again.
-#[derive(Default)]
-pub(super) struct ArgumentParts {
-    pub(super) arguments: Option<Json>,
-    pub(super) digest: Option<DigestText>,
-    pub(super) dropped_bytes: Option<u64>,
-    pub(super) unusable: Option<Text>,
-}
-
-impl ArgumentParts {
-    pub(super) fn of(arguments: &CallArguments, covered: &str) -> Self {
-        match arguments {
-            CallArguments::Canonical(arguments) => {
-                let same = digest_of(covered, arguments.expose()) == arguments.digest();
-                let digest = (!same).then(|| DigestText(arguments.digest()));
-                Self { arguments: Some(Json::new(arguments.share())), digest, ..Self::default() }
-            }
-            CallArguments::Unusable(text) => Self { unusable: Some(Text::share(text)), ..Self::default() },
-            CallArguments::Dropped { len_bytes } => Self { dropped_bytes: Some(*len_bytes), ..Self::default() },
-        }
-    }
-
-    /// `None` when there is no form at all.
-    pub(super) fn core(self, covered: &str) -> Result<Option<CallArguments>, Fault> {
-        match (self.arguments, self.unusable, self.dropped_bytes) {
-            (Some(Json(text)), None, None) => {
-                if !text.expose().starts_with('{') {
-                    return Err(Fault::at("arguments"));
-                }
-                let digest = self.digest.map_or_else(|| digest_of(covered, text.expose()), |digest| digest.0);
-                Ok(Some(CallArguments::Canonical(Arguments::from_canonical(text.expose(), digest))))
-            }
-            (None, Some(text), None) => Ok(Some(CallArguments::Unusable(text.0))),
-            (None, None, Some(len_bytes)) => Ok(Some(CallArguments::Dropped { len_bytes })),
-            (None, None, None) => Ok(None),
-            _ => Err(Fault::at("arguments")),
-        }
     }
 }

@@ -64,36 +64,3 @@ impl<'de, T: Named> Deserialize<'de> for Name<T> {
         deserializer.deserialize_str(NameVisitor(PhantomData))
     }
 }
-
-impl Named for Said {
-    const NAMES: &'static [&'static str] = &["allow", "allow_edited", "deny", "confirm", "answer", "happened"];
-
-    fn name(&self) -> &str {
-        self.as_str()
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|said| said.as_str() == name)
-    }
-}
-
-/// What a pause waits for, in the one short word that the log has for it.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Awaited(pub(crate) PauseReason);
-
-impl Named for Awaited {
-    fn name(&self) -> &str {
-        match self.0 {
-            PauseReason::AwaitingToolConfirmation => "people",
-            PauseReason::AwaitingToolResults => "results",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        match name {
-            "people" => Some(Self(PauseReason::AwaitingToolConfirmation)),
-            "results" => Some(Self(PauseReason::AwaitingToolResults)),
-            _ => None,
-        }
-    }
-}

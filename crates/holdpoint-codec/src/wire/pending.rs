@@ -6,10 +6,7 @@ use holdpoint_core::{Block, Doubt, Evidence, FourEyes, QuestionAnswer, Stated, T
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::decision::texts_of;
-use super::{
-    DigestText, DoubtCauseName, Fault, Json, Moment, Name, QuestionKindName, ResultWire, Text, Wire, is_default,
-    is_one, one,
-};
+use super::{DigestText, DoubtCauseName, Fault, Json, Moment, Name, QuestionKindName, Text, is_default, is_one, one};
 use crate::pending::{Kept, Pending};
 use crate::result::ResultView;
 
@@ -74,7 +71,7 @@ pub struct PendingWire {
     /// Only in payloads: the result that was kept, or `null`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "kept")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
-    pub(crate) result: Option<Option<ResultWire>>,
+    pub(crate) result: Option<Option<ResultView>>,
     /// The rule that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Text>,
@@ -264,7 +261,7 @@ impl PendingWire {
             name: Text::new(pending.name.as_str()),
             quorum: pending.quorum,
             reason: pending.reason.as_ref().map(Text::share),
-            result: Some(kept.result.as_deref().map(ResultWire::of)),
+            result: Some(kept.result.as_deref().map(ResultView::of)),
             rule: pending.rule.as_ref().map(Text::share),
             started_at: pending.doubt.as_ref().map(|doubt| Moment(doubt.started_at)),
             tool: Text::new(pending.tool.as_str()),

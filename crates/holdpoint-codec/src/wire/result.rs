@@ -1,14 +1,14 @@
-//! Content, results, and how a call was settled.
+//! Content, as messages and results hold it.
 
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use holdpoint_core::{Blob, Block, Code, Outcome, ResultKind, Settlement, Source, ToolResult};
+use holdpoint_core::{Blob, Block, ResultKind};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Fault, Json, Members, Name, Text, Wire, all_core, all_of, is_default};
+use super::{Fault, Json, Text, Wire, all_core, all_of};
 
 /// One piece of content.
 #[derive(Serialize, Deserialize, Clone, PartialEq)]
@@ -97,37 +97,6 @@ pub(super) fn content_core(text: Option<Text>, content: Option<Vec<BlockWire>>) 
     }
 }
 
-/// A result inside something else.
-#[derive(Serialize, Deserialize, Clone, Default, PartialEq)]
-pub(crate) struct ResultWire {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) content: Option<Vec<BlockWire>>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) error: bool,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) halt: bool,
-    #[serde(default, skip_serializing_if = "Members::is_empty")]
-    pub(crate) metadata: Members,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) text: Option<Text>,
-}
-
-impl Wire for ResultWire {
-    type Core = ToolResult;
-
-    fn of(result: &ToolResult) -> Self {
-        let (text, content) = content_of(&result.blocks);
-        let error = result.kind == ResultKind::Error;
-        let halt = result.kind == ResultKind::Halt;
-        Self { content, error, halt, metadata: Members(result.metadata.clone()), text }
-    }
-
-    fn core(self) -> Result<ToolResult, Fault> {
-        let kind = kind_core(self.error, self.halt)?;
-        Ok(ToolResult { blocks: content_core(self.text, self.content)?, kind, metadata: self.metadata.0 })
-    }
-}
-
 /// A result is an error, or it halts, or it is an answer.
 pub(crate) fn kind_core(error: bool, halt: bool) -> Result<ResultKind, Fault> {
     match (error, halt) {
@@ -135,53 +104,5 @@ pub(crate) fn kind_core(error: bool, halt: bool) -> Result<ResultKind, Fault> {
         (true, false) => Ok(ResultKind::Error),
         (false, true) => Ok(ResultKind::Halt),
         (true, true) => Err(Fault::at("halt")),
-    }
-}
-
-/// How a call was settled. The result may stand elsewhere.
-#[derive(Serialize, Deserialize, Clone, PartialEq)]
-pub(crate) struct SettlementWire {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    code: Option<Name<Code>>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    latency_us: u64,
-    #[serde(default = "succeeded", skip_serializing_if = "is_succeeded")]
-    outcome: Name<Outcome>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<ResultWire>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    source: Option<Name<Source>>,
-}
-
-fn succeeded() -> Name<Outcome> {
-    Name(Outcome::Succeeded)
-}
-
-fn is_succeeded(outcome: &Name<Outcome>) -> bool {
-    outcome.0 == Outcome::Succeeded
-}
-
-impl Wire for SettlementWire {
-    type Core = Settlement;
-
-    fn of(settlement: &Settlement) -> Self {
-        Self {
-            code: settlement.code.map(Name),
-            latency_us: settlement.latency_us,
-            outcome: Name(settlement.outcome),
-            result: Some(ResultWire::of(&settlement.result)),
-            source: settlement.source.map(Name),
-        }
-    }
-
-    fn core(self) -> Result<Settlement, Fault> {
-        let result = self.result.ok_or_else(|| Fault::at("result"))?;
-        Ok(Settlement {
-            outcome: self.outcome.0,
-            code: self.code.map(|code| code.0),
-            source: self.source.map(|source| source.0),
-            result: Arc::new(result.core().map_err(|fault| fault.within("result"))?),
-            latency_us: self.latency_us,
-        })
     }
 }

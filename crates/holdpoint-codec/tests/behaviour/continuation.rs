@@ -223,7 +223,8 @@ fn checks_come_in_order_size_version_shape_signature() {
 #[test]
 fn an_older_version_can_be_migrated_and_its_signature_counts() {
     let text = signed(&story().for_people);
-    let old = text.replace("\"schema_version\":1", "\"schema_version\":0");
+    let old = text.replace("\"run-1\",\"schema_version\":1", "\"run-1\",\"schema_version\":0");
+    assert_ne!(old, text);
     let migrate = |mut payload: Value| {
         payload["schema_version"] = json!(1);
         Some(payload)
@@ -260,8 +261,18 @@ fn what_does_not_fit_together_is_refused_and_named() {
         (&for_people, "/state/completion/0", json!(77), "state.completion"),
         (&for_people, "/state/history_len", json!(1000), "state.history_len"),
         (&for_people, "/state/model_calls", json!(u32::MAX), "state.model_calls"),
-        (&for_people, "/state/calls/0/question/quorum", json!(1), "state.calls[0].question.answers"),
-        (&for_results, "/state/calls/0/state", json!("running"), "state.calls[0].started_at_us"),
+        (
+            &for_people,
+            "/state/calls/0/state/awaiting_approval/terms/quorum",
+            json!(1),
+            "state.calls[0].question.answers",
+        ),
+        (
+            &for_results,
+            "/state/calls/0/state",
+            json!({"running": {"attempt": 1}}),
+            "state.calls[0].state.running.started_at",
+        ),
         (&for_results, "/state/calls/0/state", json!("sleeping"), "state.calls[0].state"),
         (&for_results, "/context/user_id", json!("x".repeat(300)), "context.user_id"),
     ];
