@@ -152,7 +152,7 @@ impl ApprovalView {
             deadline: row.deadline.map(Moment),
             created_at: Moment(row.asked_at),
             changed_at: Moment(row.changed_at),
-            answer: decode_question_note(&row.note).ok().flatten().map(|note| note.view()),
+            answer: decode_question_note(&row.note).ok().flatten(),
         }
     }
 }

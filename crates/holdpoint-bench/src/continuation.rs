@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use holdpoint::{Agent, Context, ExportOptions, RunRequest, SigningKey};
 use holdpoint_codec::continuation::{self, DumpOptions};
-use holdpoint_codec::{LoadOptions, message_to_json};
+use holdpoint_codec::{LoadOptions, message_view};
 use serde_json::json;
 
 use crate::parts::{Says, agent, history, print};
@@ -23,7 +23,7 @@ async fn measure_with(messages: usize) -> anyhow::Result<()> {
     let paused = agent.chat(RunRequest::new("go").after(history(messages, 500))).await?;
     let paused = paused.continuation().ok_or_else(|| anyhow::anyhow!("the run did not pause"))?;
     agent.runner().export(&paused, &ExportOptions::default())?;
-    let plain: Vec<serde_json::Value> = paused.run().messages().iter().map(|m| message_to_json(m)).collect();
+    let plain: Vec<_> = paused.run().messages().iter().map(|m| message_view(m)).collect();
     let plain_text = serde_json::to_string(&plain)?;
     let key = SigningKey::new("bench", [7; 32]);
     let context = Context::new();

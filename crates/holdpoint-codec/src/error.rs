@@ -75,8 +75,6 @@ pub enum Document {
     Question,
     /// The result of a call.
     Result,
-    /// A message of a conversation.
-    Message,
 }
 
 /// What is wrong with a signature.
@@ -100,14 +98,13 @@ impl CodecError {
             CodecError::Invalid { document, .. } => match document {
                 Document::Continuation | Document::Tasks => Code::InvalidContinuation,
                 Document::Result => Code::InvalidResult,
-                // Nobody but the store hands in these, and a conversation is part of a configuration.
+                // Only the store hands in these.
                 Document::Event
                 | Document::StoredTask
                 | Document::Delivery
                 | Document::Audit
                 | Document::Grant
                 | Document::Question => Code::StoreFailed,
-                Document::Message => Code::InvalidConfig,
             },
             CodecError::ContextValueTooLarge { .. } => Code::ContextValueTooLarge,
             CodecError::NotPaused => Code::ContinuationNotFound,
@@ -136,7 +133,6 @@ impl std::fmt::Display for Document {
             Document::Grant => "stored grant",
             Document::Question => "stored question",
             Document::Result => "result",
-            Document::Message => "message",
         })
     }
 }

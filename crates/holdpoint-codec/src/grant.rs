@@ -7,7 +7,7 @@ use serde_with::de::DeserializeAsWrap;
 use serde_with::ser::SerializeAsWrap;
 
 use crate::read::{read_record, write_record};
-use crate::wire::{DigestText, Moment, Stored, to_value};
+use crate::wire::{DigestText, Moment, Stored};
 use crate::{CodecError, Document};
 
 /// A grant as it is stored.
@@ -100,11 +100,6 @@ impl GrantView {
             created_at: Moment(grant.at),
         }
     }
-}
-
-/// [`GrantView`] as a value.
-pub fn grant_to_json(grant: &Grant) -> Value {
-    to_value(&GrantView::of(grant))
 }
 
 /// What a person wants to be remembered: by default the narrowest, exactly these arguments in this run, until it is taken

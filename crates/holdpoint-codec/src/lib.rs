@@ -35,21 +35,14 @@ pub use context::Context;
 pub use definition::{ToolDefinition, ToolMetadata};
 pub use error::{CodecError, Document, SignatureProblem};
 pub use event::{decode_event, encode_event};
-pub use grant::{RememberRequest, decode_grant, encode_grant, grant_to_json};
-pub use message::{message_from_json, message_shown, message_to_json, message_view};
+pub use grant::{RememberRequest, decode_grant, encode_grant};
+pub use message::message_view;
 pub use pending::{Pending, pending};
-pub use question::{
-    QuestionNote, StoredQuestion, decode_question, decode_question_note, encode_question, encode_question_note,
-};
+pub use question::{StoredQuestion, decode_question, decode_question_note, encode_question, encode_question_note};
 pub use question_digest::{imported_run, new_run, question_digest};
-pub use render::{Narrator, render_event};
-pub use result::{
-    result_from_json, result_from_short, result_from_short_text, result_from_text, result_to_json, result_to_text,
-};
-pub use settings::{
-    ConcurrencySpec, ErrorDetailSpec, ExecutorSpec, ParallelSpec, ResultOrderSpec, RouteSpec, SettingsSpec,
-    SiblingsSpec, Unlimited,
-};
+pub use render::Narrator;
+pub use result::{result_from_short, result_from_short_text, result_from_text, result_to_text};
+pub use settings::{ConcurrencySpec, ExecutorSpec, RouteSpec, SettingsSpec, Unlimited};
 pub use shown::Shown;
 pub use signing::{LoadOptions, Migrate, SigningKey, Trust, Unsigned};
 

@@ -8,49 +8,48 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use holdpoint_core::{
-    Arguments, BatchId, CallId, CallIndex, CallKey, CallState, Digest, Run, RunId, Timestamp, ToolName,
-};
+use holdpoint_core::{Arguments, CallId, CallIndex, CallKey, CallState, Digest, Run, Timestamp, ToolName};
 
 use crate::arguments::digest_of;
+use crate::wire::{Stored, stored};
 
 mod keys;
 mod problem;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 pub use keys::{KeyId, PublicReceiptKey, ReceiptKey, ReceiptKeyError, ReceiptKeys};
 pub use problem::ReceiptProblem;
-use wire::ReceiptWire;
 
 /// The longest token that is looked at.
-pub const RECEIPT_BYTES_MAX: usize = 64 * 1024;
+const RECEIPT_BYTES_MAX: usize = 64 * 1024;
 
 /// How a token of the known version begins.
 const VERSION: &str = "v1";
 /// Keeps what is signed here apart from everything else that a key could sign.
 const DOMAIN: &str = "holdpoint.receipt\0";
 
-/// Says that one call may run with exactly these arguments, and who said so.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Receipt {
-    /// The call: its run, turn and place.
-    pub key: CallKey,
-    /// The id of the call that is shown.
-    pub id: CallId,
-    /// The registered tool.
-    pub tool: ToolName,
-    /// Covers the tool and the arguments.
-    pub digest: Digest,
-    /// The version of the policy that decided, where policies have versions.
-    pub policy_version: Option<Arc<str>>,
-    /// The people who approved it, by id; nobody in particular is `None`. Empty when policy allowed it by itself.
-    pub approved_by: Vec<Option<Arc<str>>>,
-    /// When the call was handed out.
-    pub granted_at: Timestamp,
-    /// From this moment on it proves nothing.
-    pub expires_at: Option<Timestamp>,
+stored! {
+    /// Says that one call may run with exactly these arguments, and who said so.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct Receipt {
+        /// The people who approved it, by id; a person without a name is `None`. Empty when policy allowed it by itself.
+        pub approved_by: Vec<Option<Arc<str>>>,
+        /// The call: its run, turn and position.
+        pub call: CallKey,
+        /// Covers the tool and the arguments.
+        pub digest: Digest,
+        /// From this moment on it proves nothing.
+        pub expires_at: Option<Timestamp>,
+        /// When the call was handed out.
+        pub granted_at: Timestamp,
+        /// The id of the call that is shown.
+        pub id: CallId,
+        /// The version of the policy that decided, where policies have versions.
+        pub policy_version: Option<Arc<str>>,
+        /// The registered tool.
+        pub tool: ToolName,
+    }
 }
 
 impl Receipt {
@@ -61,7 +60,7 @@ impl Receipt {
         let CallState::Deferred { deadline, .. } = call.state else { return None };
         let (facts, arguments) = (call.tool.as_ref()?, call.canonical()?);
         Some(Self {
-            key: CallKey { run: run.id().clone(), turn: run.turn(), index },
+            call: CallKey { run: run.id().clone(), turn: run.turn(), index },
             id: call.id.clone(),
             tool: facts.name.clone(),
             digest: arguments.digest(),
@@ -72,20 +71,10 @@ impl Receipt {
         })
     }
 
-    /// The run.
-    pub fn run(&self) -> &RunId {
-        &self.key.run
-    }
-
-    /// The batch of the turn.
-    pub fn batch(&self) -> BatchId {
-        BatchId { run: self.key.run.clone(), turn: self.key.turn }
-    }
-
     /// As a token, signed.
     pub fn sign(&self, key: &ReceiptKey) -> Arc<str> {
         // Writing to memory does not fail, and nothing in a receipt refuses to be written.
-        let payload = serde_json::to_vec(&ReceiptWire::of(self)).unwrap_or_default();
+        let payload = serde_json::to_vec(self).unwrap_or_default();
         let body = format!("{VERSION}.{}.{}", key.id(), URL_SAFE_NO_PAD.encode(payload));
         let signature = key.sign(signed(&body).as_bytes());
         format!("{body}.{}", URL_SAFE_NO_PAD.encode(signature)).into()
@@ -99,8 +88,8 @@ impl Receipt {
         // Whatever the task says of its digest, what counts is what would run.
         let digest = digest_of(call.tool.as_str(), call.arguments.expose());
         let checks = [
-            (ReceiptProblem::OtherRun, self.key.run == call.key.run),
-            (ReceiptProblem::OtherCall, self.key == *call.key && self.id == *call.id),
+            (ReceiptProblem::OtherRun, self.call.run == call.key.run),
+            (ReceiptProblem::OtherCall, self.call == *call.key && self.id == *call.id),
             (ReceiptProblem::OtherTool, self.tool == *call.tool),
             (ReceiptProblem::OtherArguments, self.digest == digest && call.arguments.digest() == digest),
         ];
@@ -113,8 +102,7 @@ impl Receipt {
 
 impl fmt::Debug for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, tool, .. } = self;
-        write!(f, "Receipt({}.{}.{} {tool})", key.run, key.turn, key.index)
+        write!(f, "Receipt({} {})", self.call, self.tool)
     }
 }
 
@@ -173,8 +161,7 @@ impl ReceiptKeys {
             return Err(ReceiptProblem::BadSignature);
         }
         let payload = URL_SAFE_NO_PAD.decode(payload).map_err(|_| ReceiptProblem::Malformed)?;
-        let wire: ReceiptWire = serde_json::from_slice(&payload).map_err(|_| ReceiptProblem::Malformed)?;
-        wire.core().ok_or(ReceiptProblem::Malformed)
+        serde_json::from_slice(&payload).map_err(|_| ReceiptProblem::Malformed)
     }
 
     /// Checks that a token says that exactly this call may run now.

@@ -1,8 +1,7 @@
 //! Events as streams and the API show them, told one after another.
 
-use holdpoint_core::{LogEntry, Revision, Run};
+use holdpoint_core::{LogEntry, Run};
 
-use crate::Shown;
 use crate::view::{EventView, event_view};
 
 /// Follows a run and tells its events as they are shown. Needed where a run may be ahead of the event that is told.
@@ -27,14 +26,4 @@ impl Narrator {
         self.run.apply(entry);
         event_view(entry, self.run.revision(), &self.run)
     }
-
-    /// As [`Narrator::view`], as a bag of members.
-    pub fn tell(&mut self, entry: &LogEntry) -> Shown {
-        Shown::of(&self.view(entry))
-    }
-}
-
-/// As [`event_view`], as a bag of members.
-pub fn render_event(entry: &LogEntry, seq: Revision, run: &Run) -> Shown {
-    Shown::of(&event_view(entry, seq, run))
 }

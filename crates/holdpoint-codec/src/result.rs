@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::read::{Read, Versioned, read_json};
-use crate::wire::{BlockWire, Fault, Members, Wire, all_core, all_of, is_default, kind_core, to_value};
+use crate::wire::{BlockWire, Fault, Members, Wire, all_core, all_of, is_default, kind_core};
 use crate::{CodecError, Document, Shown, canonical_json};
 
 /// The version of results.
@@ -69,19 +69,6 @@ pub fn result_to_text(result: &ToolResult) -> String {
 pub fn result_from_text(text: &str) -> Result<ToolResult, CodecError> {
     let document: ResultView = read_json(text, READ)?;
     document.core().map_err(|fault| CodecError::invalid(Document::Result, fault.0))
-}
-
-/// The versioned JSON of a result, as a value. An integer of more than 64 bits is only near to what it was.
-pub fn result_to_json(result: &ToolResult) -> Value {
-    to_value(&ResultView::of(result))
-}
-
-/// Reads the versioned JSON of a result.
-///
-/// # Errors
-/// When it has another version, or is not a result; the error names the field.
-pub fn result_from_json(value: &Value) -> Result<ToolResult, CodecError> {
-    result_from_text(&value.to_string())
 }
 
 /// Reads one of the short forms `{text}`, `{json}`, `{error}` and `{content}`, or the versioned one.

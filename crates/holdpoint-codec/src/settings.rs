@@ -8,7 +8,9 @@ use holdpoint_core::{
     ResultOrder, Route, Settings, Siblings,
 };
 use serde::{Deserialize, Serialize};
-use serde_with::{Map, serde_as, skip_serializing_none};
+use serde_with::{As, Map, serde_as, skip_serializing_none};
+
+use crate::wire::{Stored, remote};
 
 /// The settings of a run that differ from the defaults.
 ///
@@ -24,7 +26,8 @@ pub struct SettingsSpec {
     /// The model's context window in tokens.
     pub context_window: Option<u64>,
     /// How much of a tool's error message the model sees.
-    pub error_detail: Option<ErrorDetailSpec>,
+    #[serde(with = "As::<Option<Stored>>")]
+    pub error_detail: Option<ErrorDetail>,
     /// The executor's name, or `{ route = { GLOB = EXECUTOR } }`.
     pub executor: Option<ExecutorSpec>,
     /// Whether the model is asked once for a final answer when it ends with nothing to say.
@@ -44,7 +47,8 @@ pub struct SettingsSpec {
     /// Turns of the whole run.
     pub max_turns: Option<u32>,
     /// Which tools run beside others.
-    pub parallel: Option<ParallelSpec>,
+    #[serde(with = "As::<Option<Stored>>")]
+    pub parallel: Option<Parallel>,
     /// Whether the model may ask for several calls in one turn.
     pub parallel_tool_calls: Option<bool>,
     /// Whether policy is asked again before a call starts.
@@ -52,11 +56,13 @@ pub struct SettingsSpec {
     /// Tokens of the context window that are kept free for the answer.
     pub reserved_output_tokens: Option<u64>,
     /// The order in which the model gets results.
-    pub result_order: Option<ResultOrderSpec>,
+    #[serde(with = "As::<Option<Stored>>")]
+    pub result_order: Option<ResultOrder>,
     /// Executors for some tools; the first match wins.
     pub routes: Option<Vec<RouteSpec>>,
     /// What an open question means for the other calls of its turn.
-    pub siblings: Option<SiblingsSpec>,
+    #[serde(with = "As::<Option<Stored>>")]
+    pub siblings: Option<Siblings>,
     /// How long a deferred call may take; no limit when absent.
     pub task_deadline_ms: Option<u64>,
     /// How long a call may take, unless its tool says otherwise.
@@ -106,49 +112,39 @@ pub enum Unlimited {
     None,
 }
 
-macro_rules! words {
-    ($(#[$doc:meta])* $spec:ident, $core:ident { $($variant:ident),* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        #[allow(missing_docs, reason = "the variants are those of the core")]
-        pub enum $spec {
-            $($variant,)*
-        }
-
-        impl From<$core> for $spec {
-            fn from(core: $core) -> Self {
-                match core {
-                    $($core::$variant => $spec::$variant,)*
-                }
-            }
-        }
-
-        impl From<$spec> for $core {
-            fn from(spec: $spec) -> Self {
-                match spec {
-                    $($spec::$variant => $core::$variant,)*
-                }
-            }
-        }
-    };
+remote! {
+    ErrorDetail => ErrorDetailDef,
+    Parallel => ParallelDef,
+    ResultOrder => ResultOrderDef,
+    Siblings => SiblingsDef,
 }
 
-words! {
-    /// `siblings`: `hold` or `run`.
-    SiblingsSpec, Siblings { Hold, Run }
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ErrorDetail", rename_all = "snake_case")]
+enum ErrorDetailDef {
+    Safe,
+    Debug,
 }
-words! {
-    /// `result_order`: `request` or `completion`.
-    ResultOrderSpec, ResultOrder { Request, Completion }
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Parallel", rename_all = "snake_case")]
+enum ParallelDef {
+    Marked,
+    All,
 }
-words! {
-    /// `parallel`: `marked` or `all`.
-    ParallelSpec, Parallel { Marked, All }
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ResultOrder", rename_all = "snake_case")]
+enum ResultOrderDef {
+    Request,
+    Completion,
 }
-words! {
-    /// `error_detail`: `safe` or `debug`.
-    ErrorDetailSpec, ErrorDetail { Safe, Debug }
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Siblings", rename_all = "snake_case")]
+enum SiblingsDef {
+    Hold,
+    Run,
 }
 
 fn changed<T: PartialEq + Clone>(value: &T, default: &T) -> Option<T> {
@@ -167,7 +163,7 @@ impl SettingsSpec {
         Self {
             context_keys: changed(&settings.context_keys, &plain.context_keys).map(keys),
             context_window: window.map(|window| window.tokens),
-            error_detail: changed(&settings.error_detail, &plain.error_detail).map(Into::into),
+            error_detail: changed(&settings.error_detail, &plain.error_detail),
             executor: changed(&executor.name, &default.name).map(|name| ExecutorSpec::Named(name.to_string())),
             fix_empty_final: answer.ask.is_none().then_some(false),
             fix_empty_final_disable_tools: (answer.tools == FinalTools::Enabled).then_some(false),
@@ -177,13 +173,13 @@ impl SettingsSpec {
             max_tool_calls_per_turn: changed(&settings.max_tool_calls_per_turn, &plain.max_tool_calls_per_turn),
             max_tool_output_bytes: changed(&settings.max_tool_output_bytes, &plain.max_tool_output_bytes),
             max_turns: changed(&settings.max_turns, &plain.max_turns),
-            parallel: changed(&executor.parallel, &default.parallel).map(Into::into),
+            parallel: changed(&executor.parallel, &default.parallel),
             parallel_tool_calls: (settings.parallel_tool_calls == ParallelToolCalls::One).then_some(false),
             recheck_policy: (settings.recheck_policy == Recheck::Off).then_some(false),
             reserved_output_tokens: window.map(|window| window.reserved_output_tokens).filter(|tokens| *tokens > 0),
-            result_order: changed(&settings.result_order, &plain.result_order).map(Into::into),
+            result_order: changed(&settings.result_order, &plain.result_order),
             routes: changed(&executor.routes, &default.routes).map(|all| all.iter().map(RouteSpec::of).collect()),
-            siblings: changed(&settings.siblings, &plain.siblings).map(Into::into),
+            siblings: changed(&settings.siblings, &plain.siblings),
             task_deadline_ms: settings.task_deadline_ms,
             tool_timeout_ms: changed(&settings.tool_timeout_ms, &plain.tool_timeout_ms),
         }
@@ -202,18 +198,18 @@ impl SettingsSpec {
             max_turns: self.max_turns.unwrap_or(plain.max_turns),
             max_tool_calls_per_turn: self.max_tool_calls_per_turn.unwrap_or(plain.max_tool_calls_per_turn),
             parallel_tool_calls: if one_call { ParallelToolCalls::One } else { ParallelToolCalls::Allowed },
-            siblings: self.siblings.map_or(plain.siblings, Into::into),
+            siblings: self.siblings.unwrap_or(plain.siblings),
             recheck_policy: if self.recheck_policy == Some(false) { Recheck::Off } else { Recheck::On },
             final_answer: FinalAnswer {
                 ask: ask.filter(|_| asks),
                 tools: if keeps_tools { FinalTools::Enabled } else { FinalTools::Disabled },
             },
-            result_order: self.result_order.map_or(plain.result_order, Into::into),
+            result_order: self.result_order.unwrap_or(plain.result_order),
             tool_timeout_ms: self.tool_timeout_ms.unwrap_or(plain.tool_timeout_ms),
             task_deadline_ms: self.task_deadline_ms,
             max_task_attempts: self.max_task_attempts.unwrap_or(plain.max_task_attempts),
             max_tool_output_bytes: self.max_tool_output_bytes.unwrap_or(plain.max_tool_output_bytes),
-            error_detail: self.error_detail.map_or(plain.error_detail, Into::into),
+            error_detail: self.error_detail.unwrap_or(plain.error_detail),
             context_window: self.context_window.map(|tokens| ContextWindow { tokens, reserved_output_tokens }),
             context_keys: self.context_keys.into_iter().flatten().map(Arc::from).collect(),
         }
@@ -233,7 +229,7 @@ impl SettingsSpec {
         ExecutorChoice {
             name,
             routes,
-            parallel: self.parallel.map_or(plain.parallel, Into::into),
+            parallel: self.parallel.unwrap_or(plain.parallel),
             max_concurrency: match self.max_concurrency {
                 None => plain.max_concurrency,
                 Some(ConcurrencySpec::AtMost(max)) => Some(max),

@@ -142,7 +142,7 @@ pub fn dump(run: &Run, options: &DumpOptions<'_>) -> Result<String, CodecError> 
     if let Some(maker) = options.receipts {
         tasks.iter_mut().for_each(|task| task.receipt = maker.token(run, task.index));
     }
-    let payload = TasksWire::of(run, &continuation, (context, &tasks));
+    let payload = TasksWire::of(run, &continuation, context, &tasks);
     // Writing to memory does not fail, and nothing in a payload refuses to be written.
     let body = serde_json::to_string(&payload).unwrap_or_default();
     Ok(match options.key {

@@ -170,3 +170,15 @@ pub enum Answer {
     /// Of a call whose outcome is unknown: it happened, with this result.
     Happened(Arc<ToolResult>),
 }
+
+impl Answer {
+    /// The stable word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Answer::Approve | Answer::ApproveEdited(_) => "allow",
+            Answer::Refuse { .. } => "deny",
+            Answer::Supply(_) => "answer",
+            Answer::Happened(_) => "happened",
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use holdpoint_codec::message_to_json;
+use holdpoint_codec::message_view;
 use serde_json::json;
 
 use super::database::{Place, Scratch, Size};
@@ -76,8 +76,9 @@ async fn grow(scratch: &Scratch, shape: Shape) -> anyhow::Result<Grown> {
     for _ in 0..RUNS {
         let result = agent.chat("go").await?;
         anyhow::ensure!(result.text().is_some(), "the run did not finish");
-        message_bytes +=
-            result.messages().iter().map(|message| message_to_json(message).to_string().len()).sum::<usize>();
+        for message in result.messages() {
+            message_bytes += serde_json::to_string(&message_view(message))?.len();
+        }
     }
     let secs = started.elapsed().as_secs_f64() / RUNS as f64;
     let after = scratch.size().await?;

@@ -36,7 +36,7 @@ impl About {
 
     fn receipt(&self) -> Receipt {
         Receipt {
-            key: self.key.clone(),
+            call: self.key.clone(),
             id: self.id.clone(),
             tool: self.tool.clone(),
             digest: self.arguments.digest(),
@@ -71,9 +71,9 @@ fn a_receipt_is_for_one_run_one_call_one_tool_and_one_set_of_arguments() {
     let other_run = CallKey { run: RunId::new("run-2"), ..about.key.clone() };
     let other_turn = CallKey { turn: Turn(3), ..about.key.clone() };
     let other_index = CallKey { index: CallIndex(0), ..about.key.clone() };
-    assert_eq!(refused(&Receipt { key: other_run, ..receipt.clone() }, &about), ReceiptProblem::OtherRun);
+    assert_eq!(refused(&Receipt { call: other_run, ..receipt.clone() }, &about), ReceiptProblem::OtherRun);
     for key in [other_turn, other_index] {
-        assert_eq!(refused(&Receipt { key, ..receipt.clone() }, &about), ReceiptProblem::OtherCall);
+        assert_eq!(refused(&Receipt { call: key, ..receipt.clone() }, &about), ReceiptProblem::OtherCall);
     }
     assert_eq!(refused(&Receipt { id: "tc_5".into(), ..receipt.clone() }, &about), ReceiptProblem::OtherCall);
     assert_eq!(refused(&Receipt { tool: "pay_all".into(), ..receipt.clone() }, &about), ReceiptProblem::OtherTool);
@@ -140,17 +140,17 @@ fn what_a_key_signed_for_something_else_is_no_receipt() {
         let signature = key("k1").sign(format!("{domain}{body}").as_bytes());
         format!("{body}.{}", URL_SAFE_NO_PAD.encode(signature))
     };
-    let payload = serde_json::to_string(&ReceiptWire::of(&About::new().receipt())).unwrap();
+    let payload = serde_json::to_string(&About::new().receipt()).unwrap();
     assert!(keys.open(&forged(&payload, DOMAIN)).is_ok());
     assert_eq!(keys.open(&forged(&payload, "")), Err(ReceiptProblem::BadSignature));
     assert_eq!(keys.open(&forged(&payload, "holdpoint.seal\0")), Err(ReceiptProblem::BadSignature));
-    // Signed as a receipt, and none: fields that contradict each other, are missing, or are not known.
+    // Signed as a receipt, and none: fields that are missing, are not known, are there twice, or are not of their form.
     let wrong = [
-        payload.replace("run-1.b2", "run-2.b2"),
-        payload.replace("run-1.b2", "run-1.b3"),
         payload.replace("\"index\":3,", ""),
-        payload.replace("{\"approved_by\"", "{\"any\":1,\"approved_by\""),
         payload.replace("\"turn\":2", "\"turn\":2,\"turn\":2"),
+        payload.replace("\"id\":\"tc_4\",", ""),
+        payload.replace("{\"approved_by\"", "{\"any\":1,\"approved_by\""),
+        payload.replace("\"id\":\"tc_4\",", "\"id\":\"tc_4\",\"id\":\"tc_4\","),
         "{}".to_owned(),
     ];
     for payload in wrong {
@@ -203,5 +203,5 @@ fn generated_keys_differ() {
 #[test]
 fn debug_shows_no_secret_and_nothing_of_people() {
     let shown = format!("{:?} {:?}", key("k1"), About::new().receipt());
-    assert_eq!(shown, "ReceiptKey(k1) Receipt(run-1.2.3 pay)");
+    assert_eq!(shown, "ReceiptKey(k1) Receipt(run-1.b2.c3 pay)");
 }

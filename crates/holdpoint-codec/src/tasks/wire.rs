@@ -53,7 +53,7 @@ impl Versioned for TasksWire {
 }
 
 impl TasksWire {
-    pub(super) fn of(run: &Run, continuation: &ContinuationId, (context, tasks): (Attributes, &[Task])) -> Self {
+    pub(super) fn of(run: &Run, continuation: &ContinuationId, context: Attributes, tasks: &[Task]) -> Self {
         Self {
             batch_id: Text::new(&run.batch().to_string()),
             context: Members(context),

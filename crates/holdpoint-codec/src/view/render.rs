@@ -16,7 +16,6 @@ use super::{
     TaskTakenView, ToolEndedView, ToolStartedView, TurnEndedView, TurnRef,
 };
 use crate::pending::{Pending, pending_for};
-use crate::question::answer_word;
 use crate::wire::Wire;
 
 /// The public form of an event. `seq` is its number, `run` the run right after it.
@@ -149,7 +148,7 @@ fn call_answered(answered: &CallAnswered, call: CallRef) -> CallAnsweredView {
     };
     CallAnsweredView {
         call,
-        decision: answer_word(&answered.answer).to_owned(),
+        decision: answered.answer.as_str().to_owned(),
         reason: text(answered.why()),
         digest: answered.digest.map(DigestText),
         actor: ActorView::known(&answered.actor),

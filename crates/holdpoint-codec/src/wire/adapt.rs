@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Arguments, Asked, Attempt, Attributes, Block, CallId, CallIndex, Code, Completeness, Digest, DoubtCause,
-    Epoch, Failure, Fence, FourEyes, GrantId, Ground, JsonText, Message, ModelStop, Outcome, PauseNumber, Progress,
-    Repeat, RequestedName, ResultKind, RunId, Settings, Source, Stage, Terms, Timestamp, ToolName, Turn, Usage,
+    Actor, Arguments, Asked, Attempt, Attributes, BatchId, Block, CallId, CallIndex, Code, Completeness,
+    ContinuationId, Digest, DoubtCause, Epoch, Failure, Fence, FourEyes, GrantId, Ground, JsonText, Message, ModelStop,
+    Outcome, PauseNumber, Progress, Repeat, RequestedName, ResultKind, RunId, Settings, Source, Stage, Terms,
+    Timestamp, ToolName, Turn, Usage,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_with::{DeserializeAs, SerializeAs};
@@ -138,6 +139,8 @@ written! {
     Timestamp as i64: |it| it.0, |read| Ok(Timestamp(read));
     Turn as u32: |it| it.0, |read| Ok(Turn(read));
     Arc<str> as Text: |it| **it, |read| Ok(read.0);
+    BatchId as Text: |it| it.to_string(), |read| BatchId::parse(read.as_str()).ok_or_else(|| Fault::at("").error());
+    ContinuationId as Text: |it| it.to_string(), |read| ContinuationId::parse(read.as_str()).ok_or_else(|| Fault::at("").error());
     CallId as Text: |it| it.as_str(), |read| Ok(CallId::new(read.0));
     GrantId as Text: |it| it.as_str(), |read| Ok(GrantId::new(read.0));
     RequestedName as Text: |it| it.as_str(), |read| Ok(RequestedName::new(read.0));

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Answer, Arguments, Asked, Attempt, Attributes, Block, Call, CallArguments, CallId, CallIndex, CallOpening,
-    CallRecord, CallState, Code, Decision, Digest, Doubt, DoubtCause, Edited, Evidence, FourEyes, Given, Grant,
-    GrantId, GrantScope, Ground, Message, Outcome, PauseNumber, PauseReason, Progress, Question, QuestionAnswer,
+    Actor, Answer, Arguments, Asked, Attempt, Attributes, Block, Call, CallArguments, CallId, CallIndex, CallKey,
+    CallOpening, CallRecord, CallState, Code, Decision, Digest, Doubt, DoubtCause, Edited, Evidence, FourEyes, Given,
+    Grant, GrantId, GrantScope, Ground, Message, Outcome, PauseNumber, PauseReason, Progress, Question, QuestionAnswer,
     Repeat, RequestedName, ResultKind, RunId, Settings, Settlement, Snapshot, Source, Stated, Terms, Timestamp,
     ToolFacts, ToolName, ToolResult, Turn, Usage,
 };
@@ -20,6 +20,7 @@ remote! {
     Answer => AnswerDef,
     Call => CallDef,
     CallArguments => CallArgumentsDef,
+    CallKey => CallKeyDef,
     CallOpening => CallOpeningDef,
     CallRecord => CallRecordDef,
     CallState => CallStateDef,
@@ -107,6 +108,13 @@ stored! {
         Dropped {
             len_bytes: u64,
         },
+    }
+
+    #[serde(remote = "CallKey")]
+    struct CallKeyDef {
+        index: CallIndex,
+        run: RunId,
+        turn: Turn,
     }
 
     #[serde(remote = "CallOpening")]

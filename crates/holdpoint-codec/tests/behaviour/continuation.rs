@@ -44,7 +44,7 @@ fn a_run_goes_on_in_another_process_exactly_as_it_would_have_here() {
     let cases: [(&Run, Input); 3] = [
         (&for_people, inputs::answer("bo", "mail", holdpoint_core::Answer::Approve)),
         (&for_results, inputs::delivered("mail", holdpoint_core::ToolResult::success("sent"))),
-        (&in_doubt, inputs::answer_in(2, ("ana", "look", happened))),
+        (&in_doubt, inputs::answer_in(2, "ana", "look", happened)),
     ];
     for (here, input) in cases {
         let mut there = imported(load(&signed(here)).unwrap());

@@ -6,7 +6,7 @@ use crate::support;
 use holdpoint_codec::continuation::{self, LoadOptions, Unsigned};
 use holdpoint_codec::{
     CodecError, RememberRequest, SigningKey, canonical_json, decode_event, decode_grant, imported_run,
-    message_from_json, result_from_short, result_from_text, tasks,
+    result_from_short, result_from_text, tasks,
 };
 use holdpoint_core::{Cancelled, Code, Input, Timestamp};
 use serde_json::{Value, json};
@@ -318,10 +318,10 @@ fn messages_that_are_none() {
         json!({"role": "assistant", "text": "", "calls": [{"id": "a", "name": "b", "arguments": []}]}),
         json!({"role": "tool", "call_id": "a", "text": "x", "error": true, "halt": true}),
     ] {
-        assert!(message_from_json(&value).is_err(), "{value}");
+        assert!(support::read_message(&value).is_err(), "{value}");
     }
-    let error = message_from_json(&json!({"role": "user", "text": 5})).unwrap_err();
-    assert!(error.to_string().contains("`text`"), "{error}");
+    let error = support::read_message(&json!({"role": "user", "text": 5})).unwrap_err();
+    assert!(error.to_string().contains("messages[0].text`"), "{error}");
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use holdpoint_codec::continuation::{self, DumpOptions, LoadOptions, Trust};
 use holdpoint_codec::tasks::{decode_delivery, decode_task, encode_delivery, encode_task, tasks};
+use holdpoint_codec::view::GrantView;
 use holdpoint_codec::{
     Context, RememberRequest, SigningKey, arguments_for, audit, canonical_json, decode_event, decode_grant,
-    encode_event, encode_grant, grant_to_json, imported_run, message_from_json, message_to_json, parse_arguments,
-    result_from_text, result_to_text,
+    encode_event, encode_grant, imported_run, message_view, parse_arguments, result_from_text, result_to_text,
 };
 use holdpoint_core::*;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -268,7 +268,8 @@ fn asking() -> impl Strategy<Value = Asking> {
 }
 
 /// A run that paused after this conversation.
-fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes, (terms, session, definition): Asking) -> Run {
+fn paused(messages: Vec<Message>, reason: Arc<str>, context: Attributes, asking: Asking) -> Run {
+    let (terms, session, definition) = asking;
     let mut run = support::folded(&[]);
     let settings = Settings { context_keys: context.keys().cloned().collect::<BTreeSet<_>>(), ..Settings::default() };
     let now = Timestamp(1_700_000_000_000_000);
@@ -358,7 +359,7 @@ proptest! {
             GrantScope::Session(_) => "session",
             GrantScope::Tenant => "tenant",
         };
-        prop_assert_eq!(&grant_to_json(&grant)["scope"], scope);
+        prop_assert_eq!(&serde_json::to_value(GrantView::of(&grant)).unwrap()["scope"], scope);
     }
 
     #[test]
@@ -409,9 +410,9 @@ proptest! {
 
     #[test]
     fn messages_read_back(message in message()) {
-        let value = message_to_json(&message);
-        let back = message_from_json(&value).unwrap();
-        prop_assert_eq!(message_to_json(&back), value);
+        let value = serde_json::to_value(message_view(&message)).unwrap();
+        let back = support::read_message(&value).unwrap();
+        prop_assert_eq!(serde_json::to_value(message_view(&back)).unwrap(), value);
     }
 
     #[test]

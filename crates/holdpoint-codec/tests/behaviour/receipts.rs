@@ -30,7 +30,7 @@ fn digest() -> Digest {
 
 fn full() -> Receipt {
     Receipt {
-        key: CallKey { run: RunId::new("run-1"), turn: Turn(2), index: CallIndex(0) },
+        call: CallKey { run: RunId::new("run-1"), turn: Turn(2), index: CallIndex(0) },
         id: CallId::new("tc_1"),
         tool: ToolName::new("mail_send"),
         digest: digest(),
@@ -96,7 +96,7 @@ fn every_call_that_is_handed_out_has_a_receipt_and_no_other() {
             at: NOW,
         };
         let receipt = keys().verify(stored.task.receipt.as_deref(), &claim).unwrap();
-        assert_eq!((receipt.batch(), receipt.granted_at), (run.batch(), NOW));
+        assert_eq!((&receipt.call, receipt.granted_at), (&of, NOW));
         assert_eq!(receipt.expires_at, call.deadline());
         handed_out += 1;
     }
@@ -142,7 +142,7 @@ fn receipts() -> impl Strategy<Value = Receipt> {
         let (run, turn, index, id, tool) = call;
         let (digest, policy_version, approved_by) = rest;
         Receipt {
-            key: CallKey { run: RunId::new(run), turn: Turn(turn), index: CallIndex(index) },
+            call: CallKey { run: RunId::new(run), turn: Turn(turn), index: CallIndex(index) },
             id: CallId::new(id),
             tool: ToolName::new(tool),
             digest: Digest(digest),
@@ -202,12 +202,12 @@ proptest! {
     fn any_changed_field_is_refused(other in receipts(), field in 0..6) {
         let arguments = arguments_for("mail_send", &parse_arguments(Some(r#"{"to":"bo"}"#)).unwrap());
         let about = full();
-        let claim = ReceiptClaim { key: &about.key, id: &about.id, tool: &about.tool, arguments: &arguments, at: NOW };
+        let claim = ReceiptClaim { key: &about.call, id: &about.id, tool: &about.tool, arguments: &arguments, at: NOW };
         let mut changed = about.clone();
         match field {
-            0 => changed.key.run = other.key.run,
-            1 => changed.key.turn = other.key.turn,
-            2 => changed.key.index = other.key.index,
+            0 => changed.call.run = other.call.run,
+            1 => changed.call.turn = other.call.turn,
+            2 => changed.call.index = other.call.index,
             3 => changed.id = other.id,
             4 => changed.tool = other.tool,
             _ => changed.digest = other.digest,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use holdpoint_codec::{arguments_for, new_run, parse_arguments};
+use holdpoint_codec::{CodecError, arguments_for, decode_event, new_run, parse_arguments};
 use holdpoint_core::*;
 
 pub(crate) mod grants;
@@ -73,7 +73,7 @@ pub(crate) fn story() -> Story {
     telling.tell(inputs::returned(1));
     telling.tell(Input::Recovered(Recovered::default()));
     let in_doubt = telling.run.clone();
-    telling.tell(inputs::answer_in(2, ("ana", "look", Answer::Happened(Arc::new(ToolResult::success("it did"))))));
+    telling.tell(inputs::answer_in(2, "ana", "look", Answer::Happened(Arc::new(ToolResult::success("it did")))));
     telling.tell(inputs::said("", ModelStop::EndTurn));
     telling.tell(Input::ModelFailed(ModelFailed { detail: "503".into() }));
     telling.tell(Input::Retried(Retried::default()));
@@ -183,4 +183,13 @@ pub(crate) fn rich_result() -> ToolResult {
 
 pub(crate) fn person(name: &str) -> Actor {
     Actor { id: Some(name.into()), roles: BTreeSet::from(["finance".into()]), tenant: Some("acme".into()) }
+}
+
+/// A message, read where it is stored.
+pub(crate) fn read_message(message: &serde_json::Value) -> Result<Message, CodecError> {
+    let stored = serde_json::json!({ "v": 1, "at": 0, "e": { "run_started": { "messages": [message] } } });
+    match decode_event(stored.to_string().as_bytes())?.event {
+        Event::RunStarted(started) => Ok((*started.messages[0]).clone()),
+        other => panic!("it is {}", other.name()),
+    }
 }

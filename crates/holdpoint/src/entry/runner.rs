@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdpoint_codec::{Narrator, ToolDefinition, decode_event, new_run};
+use holdpoint_codec::{Narrator, Shown, ToolDefinition, decode_event, new_run};
 use holdpoint_core::{
     Actor, CallKey, Cancelled, Digest, Input, Limits, Recovered, Rejection, Retried, Revision, Run, RunId, Settings,
     Status, ToolName,
@@ -103,9 +103,9 @@ impl Runner {
         let mut narrator = Narrator::new(new_run(run.clone()));
         let mut told = Vec::new();
         for Record { seq, body, .. } in records {
-            let event = narrator.tell(&decode_event(&body)?);
+            let event = narrator.view(&decode_event(&body)?);
             if seq > after {
-                told.push(event.to_value());
+                told.push(Shown::of(&event).to_value());
             }
         }
         Ok(told)

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Answer, Call, CallAnswered, CallIndex, Code, Completeness, Event, LogEntry, Message, MessageCompleted, Outcome,
-    Role, Run, RunId, Settlement, Source, ToolMessage,
+    Call, CallAnswered, CallIndex, Code, Completeness, Event, LogEntry, Message, MessageCompleted, Outcome, Role, Run,
+    RunId, Settlement, Source, ToolMessage,
 };
 use holdpoint_model::{Delta, DeltaSink};
 
@@ -185,12 +185,7 @@ impl Listeners {
 
     fn note_answered(&self, answered: &CallAnswered, run: &Run) {
         let Some(call) = run.call(answered.call) else { return };
-        let outcome = match &answered.answer {
-            Answer::Approve | Answer::ApproveEdited(_) => "allow",
-            Answer::Refuse { .. } => "deny",
-            Answer::Supply(_) => "answer",
-            Answer::Happened(_) => "happened",
-        };
+        let outcome = answered.answer.as_str();
         let reason = answered.why().map(|reason| &**reason);
         self.parts.instruments.note("holdpoint.tool.confirmation", || {
             fields! {

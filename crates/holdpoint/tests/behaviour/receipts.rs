@@ -56,8 +56,8 @@ impl RunLogLayer for Tampered {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         for change in &transition.tasks {
             if let TaskChange::Open(opening) = change {
-                let body = serde_json::from_slice(&opening.body).unwrap();
-                self.opened.lock().unwrap().insert(opening.index.0.into(), body);
+                let record: Value = serde_json::from_slice(&opening.body).unwrap();
+                self.opened.lock().unwrap().insert(opening.index.0.into(), record["body"].clone());
             }
         }
         self.inner.runs.commit(run, at, transition).await
@@ -69,9 +69,9 @@ impl TaskQueueLayer for Tampered {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeasedTask>, StoreError> {
         let mut leased = self.inner.tasks.lease(request).await?;
         for task in &mut leased {
-            let mut body = serde_json::from_slice(&task.body).unwrap();
-            (self.tamper)(&mut body, &self.opened.lock().unwrap());
-            task.body = serde_json::to_vec(&body).unwrap().into();
+            let mut record: Value = serde_json::from_slice(&task.body).unwrap();
+            (self.tamper)(&mut record["body"], &self.opened.lock().unwrap());
+            task.body = serde_json::to_vec(&record).unwrap().into();
         }
         Ok(leased)
     }
@@ -97,17 +97,20 @@ fn resigned(body: &mut Value, key: &ReceiptKey, change: impl FnOnce(&mut Receipt
 
 const TAMPERS: [(&str, Tamper); 14] = [
     ("other arguments", |body, _| body["arguments"] = json!({"amount": 1_000_000})),
-    ("another tool", |body, _| body["name"] = json!("wipe")),
-    ("another tool behind the name", |body, _| body["tool"] = json!("wipe")),
+    ("another tool", |body, _| {
+        body["name"] = json!("wipe");
+        body["tool"]["name"] = json!("wipe");
+    }),
+    ("another tool behind the name", |body, _| body["tool"]["name"] = json!("wipe")),
     ("the receipt of another call", |body, opened| {
         let receipt = other(body, opened)["receipt"].clone();
         body["receipt"] = receipt;
     }),
     ("the whole task of another call", |body, opened| *body = other(body, opened).clone()),
     ("the receipt of a call of another run", |body, _| {
-        resigned(body, &key(), |receipt| receipt.key.run = RunId::new("another"));
+        resigned(body, &key(), |receipt| receipt.call.run = RunId::new("another"));
     }),
-    ("the receipt of another turn", |body, _| resigned(body, &key(), |receipt| receipt.key.turn.0 += 1)),
+    ("the receipt of another turn", |body, _| resigned(body, &key(), |receipt| receipt.call.turn.0 += 1)),
     ("another run, so that the tool gets another idempotency key", |body, _| body["run"] = json!("another")),
     ("another shown id", |body, _| body["id"] = json!("c")),
     ("an expired receipt", |body, _| resigned(body, &key(), |receipt| receipt.expires_at = Some(Timestamp(1)))),
@@ -258,8 +261,8 @@ async fn a_receipt_names_the_call_and_when_it_ends() {
     assert_eq!(tasks.len(), 2);
     for task in &tasks {
         let receipt = receipt_of(task);
-        assert_eq!((receipt.run(), receipt.batch()), (paused.run_id(), task.batch.clone()));
-        assert_eq!((receipt.key.index, &receipt.id), (task.task.index, &task.task.tool_call_id));
+        assert_eq!((&receipt.call.run, receipt.call.turn), (paused.run_id(), task.turn));
+        assert_eq!((receipt.call.index, &receipt.id), (task.task.index, &task.task.tool_call_id));
         assert_eq!((&receipt.tool, receipt.digest), (&task.task.executed_name, task.task.arguments.digest()));
         assert_eq!(receipt.expires_at, task.task.deadline);
         assert!(receipt.expires_at.is_some() && receipt.granted_at <= world.store.runs.now());

@@ -33,11 +33,26 @@ pub(crate) fn grant_story() -> GrantStory {
     let edited = Answer::ApproveEdited(arguments("pay", r#"{"amount":100}"#));
     let until = Some(Timestamp(1_700_000_900_000_000));
     let these = Remember { covers: Covers::TheseArguments, reach: Reach::Session, until };
-    paused = steps.tell(answer(&paused, ("ana", "pay", edited), Some(these)));
+    paused = steps.tell(answer(
+        &paused,
+        "ana",
+        "pay",
+        GivenAnswer { remember: Some(these), ..GivenAnswer::new(edited, None) },
+    ));
     let any = Remember { covers: Covers::AnyArguments, reach: Reach::Run, until: None };
-    paused = steps.tell(answer(&paused, ("bo", "pay", Answer::Approve), Some(any.clone())));
+    paused = steps.tell(answer(
+        &paused,
+        "bo",
+        "pay",
+        GivenAnswer { remember: Some(any.clone()), ..GivenAnswer::new(Answer::Approve, None) },
+    ));
     let everywhere = Remember { reach: Reach::Tenant, ..any };
-    steps.tell(answer(&paused, ("ana", "mail", Answer::Approve), Some(everywhere)));
+    steps.tell(answer(
+        &paused,
+        "ana",
+        "mail",
+        GivenAnswer { remember: Some(everywhere), ..GivenAnswer::new(Answer::Approve, None) },
+    ));
     for call in [CallIndex(0), CallIndex(1)] {
         steps.tell(Input::Began(Began { call, recheck: None, after: None }));
         steps.tell(inputs::returned(call.0));
@@ -50,7 +65,12 @@ pub(crate) fn grant_story() -> GrantStory {
     steps.tell(Input::GrantRevoked(GrantRevoked { grant: given[0].id.clone(), actor: person("cleo") }));
     let problem = Problem { code: Code::InvalidArguments, text: "the tool has changed".into() };
     let paused = steps.tell(changed(1, Some((Turn(2), Attempt(1))), Refit::Unfit(problem)));
-    steps.tell(answer(&paused, ("ana", "pay", Answer::Refuse { reason: None }), None));
+    steps.tell(answer(
+        &paused,
+        "ana",
+        "pay",
+        GivenAnswer { remember: None, ..GivenAnswer::new(Answer::Refuse { reason: None }, None) },
+    ));
     steps.tell(inputs::said("Done.", ModelStop::EndTurn));
     GrantStory { again, grants: given, steps: steps.told }
 }
@@ -139,14 +159,14 @@ fn authorized(grants: Vec<Arc<Grant>>, beside: Shadows) -> Input {
     Input::Authorized(Authorized { decisions, shadows, grants })
 }
 
-fn answer(run: &Run, (who, call, answer): (&str, &str, Answer), remember: Option<Remember>) -> Input {
+fn answer(run: &Run, who: &str, call: &str, given: GivenAnswer) -> Input {
     let confirm = || Decision::Confirm(ground("rule 1", "policy-1"), terms());
-    let decision = matches!(answer, Answer::ApproveEdited(_)).then(confirm);
+    let decision = matches!(given.answer, Answer::ApproveEdited(_)).then(confirm);
     let target = Target::Continuation(run.continuation().expect("it is paused"));
     Input::Answered(Box::new(Answered {
         target,
         actor: person(who),
-        answers: vec![(call.into(), GivenAnswer { decision, remember, ..GivenAnswer::new(answer, None) })],
+        answers: vec![(call.into(), GivenAnswer { decision, ..given })],
         missing: Missing::Wait,
         context: Attributes::new(),
         request: None,

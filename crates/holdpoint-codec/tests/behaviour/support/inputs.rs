@@ -137,10 +137,10 @@ pub(crate) fn authorized() -> Input {
 }
 
 pub(crate) fn answer(who: &str, call: &str, answer: Answer) -> Input {
-    answer_in(1, (who, call, answer))
+    answer_in(1, who, call, answer)
 }
 
-pub(crate) fn answer_in(turn: u32, (who, call, answer): (&str, &str, Answer)) -> Input {
+pub(crate) fn answer_in(turn: u32, who: &str, call: &str, answer: Answer) -> Input {
     // Policy is asked about edited arguments, and only about those.
     let decision = matches!(answer, Answer::ApproveEdited(_)).then(confirm);
     // Whoever approves as it is says why.

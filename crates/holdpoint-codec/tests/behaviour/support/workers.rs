@@ -50,7 +50,7 @@ pub(crate) fn worker_story() -> WorkerStory {
     tell(inputs::allowed());
     tell(Input::Deferred(Deferred { call: CallIndex(0), recheck: None }));
     tell(Input::Deferred(Deferred { call: CallIndex(1), recheck: None }));
-    let lease = CallLease { turn: Turn(2), ..lease((0, 1), ("w-1", 1_700_000_004_000_000)) };
+    let lease = CallLease { turn: Turn(2), ..lease(0, 1, "w-1", 1_700_000_004_000_000) };
     tell(Input::TaskRevoked(TaskRevoked { lease, decision: Decision::deny("not any more") }));
     telling.now = telling.now.plus_ms(3_600_000);
     tell_last(&mut telling, &mut steps);
@@ -74,10 +74,10 @@ fn returned(call: u32, attempt: u32) -> TaskReturned {
         source: Some(Source::External),
         ..settlement(Outcome::Succeeded, ToolResult::success("42 is paid"))
     };
-    TaskReturned { lease: lease((call, attempt), ("w-1", 1_700_000_001_000_000)), settlement }
+    TaskReturned { lease: lease(call, attempt, "w-1", 1_700_000_001_000_000), settlement }
 }
 
-fn lease((call, attempt): (u32, u32), (worker, since): (&str, i64)) -> CallLease {
+fn lease(call: u32, attempt: u32, worker: &str, since: i64) -> CallLease {
     CallLease {
         turn: Turn(1),
         call: CallIndex(call),
@@ -89,7 +89,7 @@ fn lease((call, attempt): (u32, u32), (worker, since): (&str, i64)) -> CallLease
 }
 
 fn lost(attempt: u32, cause: LossCause) -> Input {
-    Input::TaskLost(TaskLost { lease: lease((0, attempt), ("w-2", 1_700_000_001_500_000)), cause })
+    Input::TaskLost(TaskLost { lease: lease(0, attempt, "w-2", 1_700_000_001_500_000), cause })
 }
 
 fn late(worker: &str, result: ToolResult) -> Input {
