@@ -13,6 +13,8 @@ use crate::{CodecError, Document};
 
 mod entries;
 
+pub(crate) use entries::Step;
+
 /// The version of audit documents.
 const VERSION: u32 = 1;
 

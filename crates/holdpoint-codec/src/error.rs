@@ -1,6 +1,6 @@
 //! Why something could not be encoded or read.
 
-use holdpoint_core::Code;
+use holdpoint_core::{Code, named};
 
 /// Why something could not be encoded or read. Names fields, never values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum CodecError {
         max_bytes: usize,
     },
     /// A version that is not known.
-    #[error("the {document} has a schema version that is not known; hint: this program reads version {known}")]
+    #[error("the {} has a schema version that is not known; hint: this program reads version {known}", document.as_str())]
     UnsupportedVersion {
         /// What was read.
         document: Document,
@@ -23,7 +23,7 @@ pub enum CodecError {
         known: u32,
     },
     /// Malformed, a missing field, a wrong type, an unknown word, or something that does not fit together.
-    #[error("the {document} is not valid at `{field}`")]
+    #[error("the {} is not valid at `{field}`", document.as_str())]
     Invalid {
         /// What was read.
         document: Document,
@@ -31,7 +31,7 @@ pub enum CodecError {
         field: String,
     },
     /// No signature, or not the right one.
-    #[error("the {document} is not valid at `signature`: {problem}")]
+    #[error("the {} is not valid at `signature`: {}", document.as_str(), problem.as_str())]
     Signature {
         /// What was read.
         document: Document,
@@ -53,40 +53,42 @@ pub enum CodecError {
     NotPaused,
 }
 
-/// What a text is meant to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Document {
-    /// An event as it is stored.
-    Event,
-    /// A portable continuation.
-    Continuation,
-    /// A task payload.
-    Tasks,
-    /// A task as the queue keeps it.
-    StoredTask,
-    /// What a worker delivered, as the queue keeps it.
-    Delivery,
-    /// What one step of a run left in the audit log.
-    Audit,
-    /// A grant as it is stored.
-    Grant,
-    /// A question as it is stored, or what was said to it.
-    Question,
-    /// The result of a call.
-    Result,
+named! {
+    /// What a text is meant to be.
+    #[non_exhaustive]
+    pub enum Document {
+        /// An event as it is stored.
+        Event = "stored event",
+        /// A portable continuation.
+        Continuation = "continuation",
+        /// A task payload.
+        Tasks = "task payload",
+        /// A task as the queue keeps it.
+        StoredTask = "stored task",
+        /// What a worker delivered, as the queue keeps it.
+        Delivery = "stored delivery",
+        /// What one step of a run left in the audit log.
+        Audit = "audit entry",
+        /// A grant as it is stored.
+        Grant = "stored grant",
+        /// A question as it is stored, or what was said to it.
+        Question = "stored question",
+        /// The result of a call.
+        Result = "result",
+    }
 }
 
-/// What is wrong with a signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SignatureProblem {
-    /// There is none.
-    Missing,
-    /// It was made with a key that is not known here.
-    UnknownKey,
-    /// The payload was changed or extended after it was signed.
-    Mismatch,
+named! {
+    /// What is wrong with a signature.
+    #[non_exhaustive]
+    pub enum SignatureProblem {
+        /// There is none.
+        Missing = "it is missing",
+        /// It was made with a key that is not known here.
+        UnknownKey = "its key is not known here",
+        /// The payload was changed or extended after it was signed.
+        Mismatch = "the payload was changed after it was signed",
+    }
 }
 
 impl CodecError {
@@ -120,29 +122,3 @@ impl CodecError {
 
 /// The path of a field may hold names that came with the payload: it is kept short.
 const FIELD_CHARS_MAX: usize = 200;
-
-impl std::fmt::Display for Document {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Document::Event => "stored event",
-            Document::Continuation => "continuation",
-            Document::Tasks => "task payload",
-            Document::StoredTask => "stored task",
-            Document::Delivery => "stored delivery",
-            Document::Audit => "audit entry",
-            Document::Grant => "stored grant",
-            Document::Question => "stored question",
-            Document::Result => "result",
-        })
-    }
-}
-
-impl std::fmt::Display for SignatureProblem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            SignatureProblem::Missing => "it is missing",
-            SignatureProblem::UnknownKey => "its key is not known here",
-            SignatureProblem::Mismatch => "the payload was changed after it was signed",
-        })
-    }
-}

@@ -4,8 +4,7 @@
 //! JSON results, schemas, context values) stay raw JSON. With the feature `openapi` each type describes itself.
 
 mod event;
-mod happened;
-mod render;
+mod forms;
 #[cfg(feature = "openapi")]
 mod schema;
 
@@ -21,11 +20,11 @@ pub use crate::wire::{
     ShownAsk as AskView, ShownDoubt as DoubtView, ShownEvidence as EvidenceView, SourceName, StageName, Text, Verdict,
     VerdictName,
 };
-pub use event::{EventKind, EventView};
-pub use happened::{
+pub(crate) use event::audited;
+pub use event::{EventKind, EventView, event_view};
+pub use forms::{
     CallAnsweredView, CallDecidedView, CallDeferredView, CallDoubtedView, CallRef, CancelledView, ContextChangedView,
     DoneView, EpochStartedView, EvidenceGivenView, FailedView, GrantGivenView, GrantRevokedView, GrantUsedView,
     HookFailedView, ImportedView, MessageCompletedView, PauseView, RequiredView, RunStartedView, TaskTakenView,
     ToolEndedView, ToolStartedView, TurnEndedView, TurnRef, UsageTotalView,
 };
-pub use render::event_view;

@@ -181,4 +181,12 @@ impl Answer {
             Answer::Happened(_) => "happened",
         }
     }
+
+    /// The result that it brings.
+    pub fn result(&self) -> Option<&Arc<ToolResult>> {
+        match self {
+            Answer::Supply(result) | Answer::Happened(result) => Some(result),
+            Answer::Approve | Answer::ApproveEdited(_) | Answer::Refuse { .. } => None,
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! What happened in a run. The log of these is the truth; everything else is derived from it.
 //!
 //! A new event touches four places, and the compiler finds each of them: this file (the event and its name), `apply.rs` (what it
-//! changes), `event/stored.rs` of the codec (how it is stored), and the codec's `view` (its public form; `audit/entries.rs` says
-//! what the audit log keeps of it).
+//! changes), `event/stored.rs` of the codec (how it is stored), and the table in `view/event.rs` of the codec (its public form,
+//! and what the audit log keeps of it).
 
 use std::sync::Arc;
 

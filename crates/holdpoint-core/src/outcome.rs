@@ -171,6 +171,18 @@ impl StopReason {
             StopReason::Cancelled => "cancelled",
         }
     }
+
+    /// Whether the run goes on when answers or results come.
+    pub fn is_pause(&self) -> bool {
+        match self {
+            StopReason::AwaitingToolConfirmation | StopReason::AwaitingToolResults => true,
+            StopReason::Model(_)
+            | StopReason::MaxTurns
+            | StopReason::Halted
+            | StopReason::Failed(_)
+            | StopReason::Cancelled => false,
+        }
+    }
 }
 
 impl Named for ModelStop {

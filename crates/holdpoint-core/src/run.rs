@@ -308,7 +308,7 @@ impl Run {
 
     /// The continuation that would resume it.
     pub fn continuation(&self) -> Option<ContinuationId> {
-        self.pause_reason().map(|_| self.pause_id(self.pauses))
+        self.pause_reason().map(|_| self.continuation_at(self.pauses))
     }
 
     /// How often it paused.
@@ -318,7 +318,7 @@ impl Run {
 
     /// The continuation from which the current one came.
     pub fn parent_continuation(&self) -> Option<ContinuationId> {
-        self.parent.map(|pause| self.pause_id(pause))
+        self.parent.map(|pause| self.continuation_at(pause))
     }
 
     /// The batch of the current turn.
@@ -326,7 +326,8 @@ impl Run {
         BatchId { run: self.id.clone(), turn: self.turn }
     }
 
-    pub(crate) fn pause_id(&self, pause: PauseNumber) -> ContinuationId {
+    /// One of its pauses.
+    pub fn continuation_at(&self, pause: PauseNumber) -> ContinuationId {
         ContinuationId { run: self.id.clone(), pause }
     }
 

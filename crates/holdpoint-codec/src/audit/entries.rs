@@ -1,15 +1,16 @@
-//! From the events of a step to what the audit log says of them.
+//! From the events of a step to what the audit log says of them. The table in `view/event.rs` has an entry for each event.
 
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Actor, Answer, Arguments, Call, CallAnswered, CallIndex, Decision, Digest, Event, GrantId, LogEntry,
-    MessageCompleted, Outcome, Run, Settlement, Stage, StopReason, Turn,
+    Actor, Answer, Arguments, Attempt, Call, CallAnswered, CallIndex, Decision, Digest, Event, GrantId, LogEntry,
+    MessageCompleted, Run, Settlement, Stage, Turn,
 };
 
 use super::{Entry, Said, Shadow};
 use crate::arguments::idempotency_key;
-use crate::wire::{ActorWire, DigestText, Moment, Name, SaidName, Text};
+use crate::view::audited;
+use crate::wire::{ActorWire, DigestText, Name, SaidName, Text};
 
 /// What the events of a step say, in order. `run` is the run after all of them.
 pub(super) fn of(run: &Run, log: &[LogEntry]) -> Vec<Entry> {
@@ -19,102 +20,37 @@ pub(super) fn of(run: &Run, log: &[LogEntry]) -> Vec<Entry> {
         Event::TurnStarted { turn } => Some(Turn(turn.0.saturating_sub(1))),
         _ => None,
     });
-    let mut step = Step { run, turn: began.unwrap_or(run.turn()), entries: Vec::new() };
-    events().for_each(|event| step.follow(event));
-    step.entries
+    let mut step = Step { run, turn: began.unwrap_or(run.turn()) };
+    let mut entries = Vec::new();
+    for event in events() {
+        match event {
+            Event::TurnStarted { turn } => step.turn = *turn,
+            Event::Imported(snapshot) => step.turn = snapshot.turn,
+            Event::MessageCompleted(completed) => entries.extend(step.unusable(completed)),
+            _ => {}
+        }
+        entries.extend(audited(event, &step));
+    }
+    entries
 }
 
-struct Step<'a> {
+/// Where a step of a run is.
+pub(crate) struct Step<'a> {
     run: &'a Run,
     turn: Turn,
-    entries: Vec<Entry>,
 }
 
 impl Step<'_> {
-    fn follow(&mut self, event: &Event) {
-        match event {
-            Event::TurnStarted { turn } => self.turn = *turn,
-            Event::Imported(snapshot) => self.turn = snapshot.turn,
-            _ => {}
-        }
-        match event {
-            Event::MessageCompleted(completed) => self.unusable(completed),
-            event => {
-                let entry = self.entry(event);
-                self.entries.extend(entry);
-            }
-        }
-    }
-
-    fn entry(&self, event: &Event) -> Option<Entry> {
-        let named = || Entry { event: Text::new(event.name()), ..Entry::default() };
-        let about = |call: &CallIndex| Entry { event: named().event, ..self.about(*call) };
-        Some(match event {
-            Event::RunStarted(started) => {
-                Entry { actor: Some(ActorWire::of(&started.actor)), agent: text(started.agent.as_ref()), ..named() }
-            }
-            Event::Imported(snapshot) => {
-                Entry { actor: Some(ActorWire::of(&snapshot.actor)), agent: text(snapshot.agent.as_ref()), ..named() }
-            }
-            Event::CallDecided { call, stage, decision, shadow, .. } => {
-                let shadow = shadow.as_deref().map(shadowed);
-                Entry { shadow, ..decided(about(call), *stage, decision) }
-            }
-            Event::GrantGiven { call, grant } => Entry {
-                actor: Some(ActorWire::of(&grant.actor)),
-                grant_id: Some(Text::new(grant.id.as_str())),
-                digest: grant.digest.map(DigestText),
-                ..about(call)
-            },
-            Event::GrantUsed { call, grant, actor, .. } => granted(about(call), grant, actor),
-            Event::GrantRevoked { grant, actor, .. } => granted(named(), grant, actor),
-            Event::CallAnswered(answered) => self.answered(about(&answered.call), answered),
-            Event::CallExpired { call } => Entry { outcome: Some(Name(Outcome::Expired)), ..about(call) },
-            Event::ToolStarted { call, attempt, .. } | Event::CallDeferred { call, attempt, .. } => {
-                Entry { attempt: Some(attempt.0), idempotency_key: self.idempotency_key(*call), ..about(call) }
-            }
-            Event::TaskTaken { call, attempt, worker, since, .. } => {
-                let since = Some(Moment(*since));
-                Entry { attempt: Some(attempt.0), worker: Some(Text::share(worker)), since, ..about(call) }
-            }
-            Event::ToolEnded { call, settlement } => settled(about(call), settlement),
-            Event::CallDoubted { call, cause, .. } => Entry { cause: Some(Name(*cause)), ..about(call) },
-            Event::EvidenceGiven { call, attempt, worker, .. } => {
-                Entry { attempt: Some(attempt.0), worker: Some(Text::share(worker)), ..about(call) }
-            }
-            Event::CallRequeued { call } | Event::HookFailed { call, .. } | Event::ToolChanged { call, .. } => {
-                about(call)
-            }
-            Event::Cancelled { actor, reason } => {
-                Entry { actor: Some(ActorWire::of(actor)), reason: text(reason.as_ref()), ..named() }
-            }
-            Event::Retried { .. } => named(),
-            Event::Done { stop } if ends(stop) => Entry { stop: Some(Text::new(stop.as_str())), ..named() },
-            Event::Done { .. }
-            | Event::TurnStarted { .. }
-            | Event::MessageCompleted(_)
-            | Event::TurnEnded { .. }
-            | Event::FinalAnswerAsked
-            | Event::AuthorizationRequired { .. }
-            | Event::ExecutionRequired { .. }
-            | Event::Paused { .. }
-            | Event::Resumed { .. }
-            | Event::ContextChanged { .. }
-            | Event::EpochStarted { .. }
-            | Event::Failed { .. } => return None,
-        })
-    }
-
     /// Calls that cannot run: an unknown tool, arguments that make no sense.
-    fn unusable(&mut self, completed: &MessageCompleted) {
-        for (index, opening) in completed.calls.iter().enumerate() {
-            let Some(settlement) = &opening.settled else { continue };
-            let about = self.about(CallIndex::from_usize(index));
-            self.entries.push(settled(Entry { event: Text::new("tool_ended"), ..about }, settlement));
-        }
+    fn unusable(&self, completed: &MessageCompleted) -> Vec<Entry> {
+        let settled = completed.calls.iter().enumerate().filter_map(|(index, opening)| {
+            let entry = self.about(CallIndex::from_usize(index)).settled(opening.settled.as_ref()?);
+            Some(Entry { event: Text::new("tool_ended"), ..entry })
+        });
+        settled.collect()
     }
 
-    fn answered(&self, about: Entry, answered: &CallAnswered) -> Entry {
+    pub(crate) fn answered(&self, answered: &CallAnswered) -> Entry {
         let (said, edited) = match &answered.answer {
             Answer::Approve => (Said::Allow, None),
             Answer::ApproveEdited(arguments) => (Said::AllowEdited, Some(arguments.digest())),
@@ -135,8 +71,15 @@ impl Step<'_> {
             digest: answered.digest.map(DigestText),
             arguments_digest: known.map(DigestText),
             edited_digest: edited.map(DigestText),
-            ..about
+            ..self.about(answered.call)
         }
+    }
+
+    /// A call that was started or handed out.
+    pub(crate) fn attempted(&self, index: CallIndex, attempt: Attempt) -> Entry {
+        let key = self.digest(index).map(|digest| idempotency_key(self.run.id(), self.turn, index, digest));
+        let idempotency_key = key.map(|key| Text::new(key.as_str()));
+        Entry { attempt: Some(attempt.0), idempotency_key, ..self.about(index) }
     }
 
     /// The call, if it is still one of the run's turn.
@@ -148,13 +91,8 @@ impl Step<'_> {
         self.call(index)?.canonical().map(Arguments::digest)
     }
 
-    fn idempotency_key(&self, index: CallIndex) -> Option<Text> {
-        let key = idempotency_key(self.run.id(), self.turn, index, self.digest(index)?);
-        Some(Text::new(key.as_str()))
-    }
-
     /// An entry that names a call and nothing else.
-    fn about(&self, index: CallIndex) -> Entry {
+    pub(crate) fn about(&self, index: CallIndex) -> Entry {
         let (id, tool) = match self.call(index) {
             Some(call) => (Some(&call.id), call.tool.as_ref().map(|facts| &facts.name)),
             None => {
@@ -173,30 +111,48 @@ impl Step<'_> {
     }
 }
 
-fn text(text: Option<&Arc<str>>) -> Option<Text> {
-    text.map(Text::share)
-}
+impl Entry {
+    pub(crate) fn by(actor: &Actor) -> Self {
+        Self { actor: Some(ActorWire::of(actor)), ..Self::default() }
+    }
 
-fn granted(about: Entry, grant: &GrantId, actor: &Actor) -> Entry {
-    Entry { actor: Some(ActorWire::of(actor)), grant_id: Some(Text::new(grant.as_str())), ..about }
-}
+    pub(crate) fn by_worker(self, attempt: Attempt, worker: &Arc<str>) -> Self {
+        Self { attempt: Some(attempt.0), worker: Some(Text::share(worker)), ..self }
+    }
 
-fn decided(about: Entry, stage: Stage, decision: &Decision) -> Entry {
-    let ground = decision.ground();
-    Entry {
-        stage: Some(Name(stage)),
-        decision: Some(verdict(decision)),
-        rule: text(ground.rule.as_ref()),
-        reason: text(ground.reason.as_ref()),
-        policy_version: text(ground.policy.as_ref()),
-        ..about
+    pub(crate) fn granted(self, grant: &GrantId, actor: &Actor) -> Self {
+        Self { actor: Some(ActorWire::of(actor)), grant_id: Some(Text::new(grant.as_str())), ..self }
+    }
+
+    pub(crate) fn decided(self, stage: Stage, decision: &Decision, shadow: Option<&Decision>) -> Self {
+        let ground = decision.ground();
+        Self {
+            stage: Some(Name(stage)),
+            decision: Some(verdict(decision)),
+            rule: text(ground.rule.as_ref()),
+            reason: text(ground.reason.as_ref()),
+            policy_version: text(ground.policy.as_ref()),
+            shadow: shadow.map(|shadow| Shadow {
+                decision: verdict(shadow),
+                rule: text(shadow.ground().rule.as_ref()),
+                policy_version: text(shadow.ground().policy.as_ref()),
+            }),
+            ..self
+        }
+    }
+
+    pub(crate) fn settled(self, settlement: &Settlement) -> Self {
+        Self {
+            outcome: Some(Name(settlement.outcome)),
+            code: settlement.code.map(Name),
+            source: settlement.source.map(Name),
+            ..self
+        }
     }
 }
 
-fn shadowed(decision: &Decision) -> Shadow {
-    let ground = decision.ground();
-    let policy_version = text(ground.policy.as_ref());
-    Shadow { decision: verdict(decision), rule: text(ground.rule.as_ref()), policy_version }
+fn text(text: Option<&Arc<str>>) -> Option<Text> {
+    text.map(Text::share)
 }
 
 fn verdict(decision: &Decision) -> SaidName {
@@ -205,25 +161,4 @@ fn verdict(decision: &Decision) -> SaidName {
         Decision::Deny(_) => Said::Deny,
         Decision::Confirm(..) => Said::Confirm,
     })
-}
-
-fn settled(about: Entry, settlement: &Settlement) -> Entry {
-    Entry {
-        outcome: Some(Name(settlement.outcome)),
-        code: settlement.code.map(Name),
-        source: settlement.source.map(Name),
-        ..about
-    }
-}
-
-/// Whether nothing follows by itself. A pause is no act of anybody: its questions were decided on.
-fn ends(stop: &StopReason) -> bool {
-    match stop {
-        StopReason::AwaitingToolConfirmation | StopReason::AwaitingToolResults => false,
-        StopReason::Model(_)
-        | StopReason::MaxTurns
-        | StopReason::Halted
-        | StopReason::Failed(_)
-        | StopReason::Cancelled => true,
-    }
 }
