@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod failpoint;
 mod parts;
+mod present;
 mod storage;
 
 pub use background::keeper::Keeper;

@@ -1,15 +1,14 @@
 //! The parts that a runner is made of.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use holdpoint_codec::SigningKey;
 use holdpoint_codec::receipt::{ReceiptKey, ReceiptMaker};
 use holdpoint_core::{RunId, Settings, Timestamp};
-use holdpoint_model::{Model, ModelOptions, TokenCounter, ToolChoice};
+use holdpoint_model::{Model, ModelOptions, ScriptedModel, TokenCounter, ToolChoice, estimate_tokens};
 use holdpoint_policy::Guarded;
-use holdpoint_store::{Hold, LeaseClock, OwnerId, Store};
+use holdpoint_store::{Hold, LeaseClock, MemoryStore, OwnerId, Store, SystemLeaseClock};
 use holdpoint_tools::{Chain, Executors, Registry};
 use tokio_util::sync::CancellationToken;
 
@@ -20,16 +19,18 @@ use crate::events::deltas::DeltaHub;
 use crate::events::instrument::Instruments;
 use crate::events::tool_stats::AllStats;
 use crate::failpoint::Failpoints;
+use crate::present::{Entered, Present};
 
 /// How long a policy may take to decide.
 pub(crate) const POLICY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Run lease: another process may take the run over after this long without a renewal.
-pub(crate) const RUN_LEASE: Duration = Duration::from_secs(30);
+const RUN_LEASE: Duration = Duration::from_secs(30);
 /// How often a lease is renewed within its length.
 pub(crate) const RENEWALS_PER_LEASE: u32 = 3;
 
-/// Everything that a run needs beside its own state. Cheap to share; changed only between runs.
+/// Everything that a run needs beside its own state. Changed only between runs; clones share what is in use.
+#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) agent: Option<Arc<str>>,
     pub(crate) model: Arc<dyn Model>,
@@ -49,7 +50,7 @@ pub(crate) struct Parts {
     pub(crate) callbacks: Callbacks,
     pub(crate) instruments: Instruments,
     pub(crate) failpoints: Arc<Failpoints>,
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Live,
     pub(crate) lease: Duration,
     pub(crate) lease_clock: Arc<dyn LeaseClock>,
     pub(crate) deltas: Option<DeltaHub>,
@@ -60,35 +61,35 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The same parts, shared.
-    pub(crate) fn share(&self) -> Parts {
-        Parts {
-            agent: self.agent.clone(),
-            model: Arc::clone(&self.model),
-            model_options: self.model_options.clone(),
-            tool_choice: self.tool_choice.clone(),
-            registry: Arc::clone(&self.registry),
-            policy: self.policy.clone(),
-            executors: Arc::clone(&self.executors),
-            hooks: self.hooks.clone(),
-            store: self.store.clone(),
-            settings: Arc::clone(&self.settings),
-            signing_key: self.signing_key.clone(),
-            receipt_key: self.receipt_key.clone(),
-            unsigned_imports: self.unsigned_imports,
-            migrate: self.migrate.clone(),
-            token_counter: Arc::clone(&self.token_counter),
-            callbacks: self.callbacks.clone(),
-            instruments: self.instruments.clone(),
-            failpoints: Arc::clone(&self.failpoints),
-            live: Arc::clone(&self.live),
-            lease: self.lease,
-            lease_clock: Arc::clone(&self.lease_clock),
-            deltas: self.deltas.clone(),
-            span_parent: self.span_parent.clone(),
-            stats: Arc::clone(&self.stats),
-            stopping: self.stopping.clone(),
-            background_results: Arc::clone(&self.background_results),
+    /// What a builder begins with: no policy, no tools, a store in memory, and a model that fails when it is asked.
+    pub(crate) fn new() -> Self {
+        Self {
+            agent: None,
+            model: Arc::new(ScriptedModel::new(Vec::new())),
+            model_options: ModelOptions::default(),
+            tool_choice: ToolChoice::Auto,
+            registry: Arc::default(),
+            policy: Guarded::new(None, POLICY_TIMEOUT),
+            executors: Arc::default(),
+            hooks: Chain::default(),
+            store: MemoryStore::new().into(),
+            settings: Arc::default(),
+            signing_key: None,
+            receipt_key: None,
+            unsigned_imports: UnsignedImports::Refuse,
+            migrate: None,
+            token_counter: Arc::new(estimate_tokens),
+            callbacks: Callbacks::default(),
+            instruments: Instruments::default(),
+            failpoints: Arc::default(),
+            live: Live::default(),
+            lease: RUN_LEASE,
+            lease_clock: Arc::new(SystemLeaseClock),
+            deltas: None,
+            span_parent: None,
+            stats: Arc::default(),
+            stopping: Stopping::default(),
+            background_results: Arc::default(),
         }
     }
 
@@ -134,53 +135,33 @@ pub enum UnsignedImports {
 
 /// The runs that this process drives right now. One run may be driven twice for a moment: whoever cancels it drives it
 /// too, and a takeover may find the old driver still alive.
-#[derive(Debug, Default)]
-pub(crate) struct Live {
-    runs: Mutex<HashMap<RunId, Vec<Arc<CancellationToken>>>>,
-}
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Live(Arc<Present<RunId, CancellationToken>>);
 
 impl Live {
     /// Notes that a run is driven here, until the guard is dropped.
-    pub(crate) fn enter(self: &Arc<Self>, run: &RunId) -> LiveGuard {
-        let token = Arc::new(CancellationToken::new());
-        self.lock().entry(run.clone()).or_default().push(Arc::clone(&token));
-        LiveGuard { live: Arc::clone(self), run: run.clone(), token }
+    pub(crate) fn enter(&self, run: &RunId) -> LiveGuard {
+        LiveGuard(self.0.enter(run, CancellationToken::new()))
     }
 
     /// Tells whoever drives the run here to let go of it.
     pub(crate) fn cancel(&self, run: &RunId) {
-        let tokens = self.lock().get(run).cloned().unwrap_or_default();
-        tokens.iter().for_each(|token| token.cancel());
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Vec<Arc<CancellationToken>>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.of(run).iter().for_each(|token| token.cancel());
     }
 }
 
 /// While it lives, a run is driven here. Dropping it also tells what still runs for it to stop.
 #[derive(Debug)]
-pub(crate) struct LiveGuard {
-    live: Arc<Live>,
-    run: RunId,
-    token: Arc<CancellationToken>,
-}
+pub(crate) struct LiveGuard(Entered<RunId, CancellationToken>);
 
 impl LiveGuard {
     pub(crate) fn token(&self) -> &CancellationToken {
-        &self.token
+        &self.0.value
     }
 }
 
 impl Drop for LiveGuard {
     fn drop(&mut self) {
-        self.token.cancel();
-        let mut runs = self.live.lock();
-        if let Some(tokens) = runs.get_mut(&self.run) {
-            tokens.retain(|token| !Arc::ptr_eq(token, &self.token));
-            if tokens.is_empty() {
-                runs.remove(&self.run);
-            }
-        }
+        self.token().cancel();
     }
 }

@@ -96,7 +96,7 @@ impl Agent {
     #[must_use]
     pub fn with_around(&self, hook: Arc<dyn Around>) -> Agent {
         let hooks = self.runner.parts.hooks.with(hook);
-        self.with_parts(Parts { hooks, ..self.runner.parts.share() })
+        self.with_parts(Parts { hooks, ..Parts::clone(&self.runner.parts) })
     }
 
     /// The same agent with these tools, from its next run on. Tools from where one of them comes (`mcp:files`, `native`, …)
@@ -112,19 +112,19 @@ impl Agent {
         for tool in old.map(|tool| tool.tool()).chain(&new) {
             registry.register_shared(Arc::clone(tool)).map_err(|error| Error::config(error.to_string()))?;
         }
-        Ok(self.with_parts(Parts { registry: Arc::new(registry), ..self.runner.parts.share() }))
+        Ok(self.with_parts(Parts { registry: Arc::new(registry), ..Parts::clone(&self.runner.parts) }))
     }
 
     /// The same agent, whose models are heard at this hub too.
     #[must_use]
     pub fn with_deltas(&self, hub: DeltaHub) -> Agent {
-        self.with_parts(Parts { deltas: Some(hub), ..self.runner.parts.share() })
+        self.with_parts(Parts { deltas: Some(hub), ..Parts::clone(&self.runner.parts) })
     }
 
     /// The same agent, whose spans join the trace that a run was started in.
     #[must_use]
     pub fn with_span_parent(&self, join: SpanParent) -> Agent {
-        self.with_parts(Parts { span_parent: Some(join), ..self.runner.parts.share() })
+        self.with_parts(Parts { span_parent: Some(join), ..Parts::clone(&self.runner.parts) })
     }
 
     /// The same agent, which lets go of its runs when this token is cancelled: no turn and no tool begins any more, tools
@@ -145,7 +145,7 @@ impl Agent {
                 sink(happening);
             }),
         };
-        self.with_parts(Parts { instruments: Instruments { sink: Some(sink) }, ..self.runner.parts.share() })
+        self.with_parts(Parts { instruments: Instruments { sink: Some(sink) }, ..Parts::clone(&self.runner.parts) })
     }
 
     fn with_settings(&self, change: impl FnOnce(&mut Settings)) -> Result<Agent, Error> {
@@ -153,7 +153,7 @@ impl Agent {
         change(&mut settings);
         settings.check()?;
         self.runner.parts.executors.choose(&settings.executor)?;
-        Ok(self.with_parts(Parts { settings: Arc::new(settings), ..self.runner.parts.share() }))
+        Ok(self.with_parts(Parts { settings: Arc::new(settings), ..Parts::clone(&self.runner.parts) }))
     }
 
     fn with_parts(&self, parts: Parts) -> Agent {

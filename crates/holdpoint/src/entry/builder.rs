@@ -8,18 +8,15 @@ use std::time::Duration;
 
 use holdpoint_codec::SigningKey;
 use holdpoint_codec::receipt::ReceiptKey;
-use holdpoint_core::{ContextWindow, Message, Role, Settings};
-use holdpoint_model::{IntoModel, Model, ModelOptions, TokenCounter, ToolChoice, estimate_tokens};
+use holdpoint_core::{ContextWindow, Message, Role};
+use holdpoint_model::{IntoModel, Model, ModelOptions, TokenCounter, ToolChoice};
 use holdpoint_policy::{Guarded, KnownTools, Policy};
-use holdpoint_store::{LEASE_MS_MAX, LeaseClock, MemoryStore, Store, SystemLeaseClock};
-use holdpoint_tools::{Around, Chain, Execute, Executors, Registry, Tool, around_tool};
+use holdpoint_store::{LEASE_MS_MAX, LeaseClock, Store};
+use holdpoint_tools::{Around, Execute, Tool, around_tool};
 
-use crate::background::stopping::Stopping;
-use crate::events::callbacks::Callbacks;
 use crate::events::deltas::DeltaHub;
-use crate::events::instrument::{InstrumentSink, Instruments};
-use crate::failpoint::Failpoints;
-use crate::parts::{Live, Migration, POLICY_TIMEOUT, Parts, RUN_LEASE, SpanParent, UnsignedImports};
+use crate::events::instrument::InstrumentSink;
+use crate::parts::{Migration, POLICY_TIMEOUT, Parts, SpanParent, UnsignedImports};
 use crate::{Agent, AgentConfig, EndedCall, Error, Runner, StartedCall};
 
 /// The shortest lease: below it, renewing would be all that a process does.
@@ -27,30 +24,12 @@ const LEASE_MIN: Duration = Duration::from_millis(10);
 
 /// Begins with nothing allowed: no policy denies everything.
 pub struct Builder<T> {
-    name: Option<Arc<str>>,
-    system_prompt: Option<Arc<str>>,
+    /// As they will be, but for the model.
+    parts: Parts,
     model: Option<Arc<dyn Model>>,
-    model_options: ModelOptions,
-    tool_choice: ToolChoice,
-    registry: Registry,
+    system_prompt: Option<Arc<str>>,
     unregistered_tools: KnownTools,
     problem: Option<Error>,
-    policy: Option<Arc<dyn Policy>>,
-    executors: Executors,
-    hooks: Vec<Arc<dyn Around>>,
-    store: Option<Store>,
-    pub(crate) settings: Settings,
-    signing_key: Option<SigningKey>,
-    receipt_key: Option<ReceiptKey>,
-    unsigned_imports: UnsignedImports,
-    migrate: Option<Migration>,
-    token_counter: TokenCounter,
-    callbacks: Callbacks,
-    instruments: Instruments,
-    lease: Duration,
-    lease_clock: Arc<dyn LeaseClock>,
-    deltas: Option<DeltaHub>,
-    span_parent: Option<SpanParent>,
     builds: PhantomData<fn() -> T>,
 }
 
@@ -89,30 +68,11 @@ impl<T: Buildable> Builder<T> {
     /// Nothing yet.
     pub fn new() -> Self {
         Self {
-            name: None,
-            system_prompt: None,
+            parts: Parts::new(),
             model: None,
-            model_options: ModelOptions::default(),
-            tool_choice: ToolChoice::Auto,
-            registry: Registry::new(),
+            system_prompt: None,
             unregistered_tools: KnownTools::default(),
             problem: None,
-            policy: None,
-            executors: Executors::new(),
-            hooks: Vec::new(),
-            store: None,
-            settings: Settings::default(),
-            signing_key: None,
-            receipt_key: None,
-            unsigned_imports: UnsignedImports::Refuse,
-            migrate: None,
-            token_counter: Arc::new(estimate_tokens),
-            callbacks: Callbacks::default(),
-            instruments: Instruments::default(),
-            lease: RUN_LEASE,
-            lease_clock: Arc::new(SystemLeaseClock),
-            deltas: None,
-            span_parent: None,
             builds: PhantomData,
         }
     }
@@ -120,16 +80,16 @@ impl<T: Buildable> Builder<T> {
     /// From a saved configuration; model, tools, policy and store are given beside it.
     pub fn from_config(config: &AgentConfig) -> Self {
         let mut builder = Self::new();
-        builder.name = config.name.as_deref().map(Arc::from);
+        builder.parts.agent = config.name.as_deref().map(Arc::from);
         builder.system_prompt = config.system_prompt.as_deref().map(Arc::from);
-        builder.settings = config.settings();
+        builder.parts.settings = Arc::new(config.settings());
         builder
     }
 
     /// The agent's name, for lists and records.
     #[must_use]
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.name = Some(name.into());
+        self.parts.agent = Some(name.into());
         self
     }
 
@@ -162,7 +122,7 @@ impl<T: Buildable> Builder<T> {
     /// What the provider is told with each request, such as a temperature.
     #[must_use]
     pub fn model_options(mut self, options: ModelOptions) -> Self {
-        self.model_options = options;
+        self.parts.model_options = options;
         self
     }
 
@@ -170,7 +130,7 @@ impl<T: Buildable> Builder<T> {
     /// that always had to call could never come to an end.
     #[must_use]
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
-        self.tool_choice = choice;
+        self.parts.tool_choice = choice;
         self
     }
 
@@ -190,22 +150,21 @@ impl<T: Buildable> Builder<T> {
 
     fn register(&mut self, tool: Arc<dyn Tool>) {
         // The first problem is told when the runner is built: a builder has no other place for it.
-        if let Err(error) = self.registry.register_shared(tool) {
+        if let Err(error) = Arc::make_mut(&mut self.parts.registry).register_shared(tool) {
             self.problem.get_or_insert(Error::config(error.to_string()));
         }
     }
 
     /// Who may call what. Without one everything is denied.
     #[must_use]
-    pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
-        self.policy = Some(Arc::new(policy));
-        self
+    pub fn policy(self, policy: impl Policy + 'static) -> Self {
+        self.shared_policy(Some(Arc::new(policy)))
     }
 
     /// A policy that is shared, or none.
     #[must_use]
     pub fn shared_policy(mut self, policy: Option<Arc<dyn Policy>>) -> Self {
-        self.policy = policy;
+        self.parts.policy = Guarded::new(policy, POLICY_TIMEOUT);
         self
     }
 
@@ -220,7 +179,7 @@ impl<T: Buildable> Builder<T> {
     /// Where runs are kept. In memory by default.
     #[must_use]
     pub fn store(mut self, store: impl Into<Store>) -> Self {
-        self.store = Some(store.into());
+        self.parts.store = store.into();
         self
     }
 
@@ -228,7 +187,7 @@ impl<T: Buildable> Builder<T> {
     /// prolonged while the run is driven; when the process dies, another takes the run over after this time.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
+        self.parts.lease = lease;
         self
     }
 
@@ -236,14 +195,14 @@ impl<T: Buildable> Builder<T> {
     #[doc(hidden)]
     #[must_use]
     pub fn lease_clock(mut self, clock: Arc<dyn LeaseClock>) -> Self {
-        self.lease_clock = clock;
+        self.parts.lease_clock = clock;
         self
     }
 
     /// Adds a hook inside those that were added before.
     #[must_use]
     pub fn around(mut self, hook: Arc<dyn Around>) -> Self {
-        self.hooks.push(hook);
+        self.parts.hooks = self.parts.hooks.with(hook);
         self
     }
 
@@ -256,7 +215,7 @@ impl<T: Buildable> Builder<T> {
     /// Registers an executor of your own under a name.
     #[must_use]
     pub fn register_executor(mut self, name: &str, executor: Arc<dyn Execute>) -> Self {
-        if let Err(error) = self.executors.register(name, executor) {
+        if let Err(error) = Arc::make_mut(&mut self.parts.executors).register(name, executor) {
             self.problem.get_or_insert(error.into());
         }
         self
@@ -265,7 +224,7 @@ impl<T: Buildable> Builder<T> {
     /// Signs exported payloads, and accepts only signed ones.
     #[must_use]
     pub fn signing_key(mut self, key: SigningKey) -> Self {
-        self.signing_key = Some(key);
+        self.parts.signing_key = Some(key);
         self
     }
 
@@ -273,77 +232,77 @@ impl<T: Buildable> Builder<T> {
     /// this call may run. Without a key there are no receipts.
     #[must_use]
     pub fn receipt_key(mut self, key: ReceiptKey) -> Self {
-        self.receipt_key = Some(key);
+        self.parts.receipt_key = Some(key);
         self
     }
 
     /// Whether a payload without a signature may bring a run that the store does not know.
     #[must_use]
     pub fn unsigned_imports(mut self, imports: UnsignedImports) -> Self {
-        self.unsigned_imports = imports;
+        self.parts.unsigned_imports = imports;
         self
     }
 
     /// Turns older payloads into ones of the current version.
     #[must_use]
     pub fn migrate(mut self, migration: Migration) -> Self {
-        self.migrate = Some(migration);
+        self.parts.migrate = Some(migration);
         self
     }
 
     /// Counts tokens in place of the built-in estimate.
     #[must_use]
     pub fn token_counter(mut self, counter: TokenCounter) -> Self {
-        self.token_counter = counter;
+        self.parts.token_counter = counter;
         self
     }
 
     /// Takes every happening with its safe fields.
     #[must_use]
     pub fn instrument(mut self, sink: InstrumentSink) -> Self {
-        self.instruments.sink = Some(sink);
+        self.parts.instruments.sink = Some(sink);
         self
     }
 
     /// Sends what the model says while it says it to this hub too, whoever drives the run.
     #[must_use]
     pub fn deltas(mut self, hub: DeltaHub) -> Self {
-        self.deltas = Some(hub);
+        self.parts.deltas = Some(hub);
         self
     }
 
     /// How the spans of a run join the trace that it was started in, over resumes, takeovers and workers.
     #[must_use]
     pub fn span_parent(mut self, join: SpanParent) -> Self {
-        self.span_parent = Some(join);
+        self.parts.span_parent = Some(join);
         self
     }
 
     /// Called when a message begins.
     #[must_use]
     pub fn on_new_message(mut self, callback: impl Fn(&Role) + Send + Sync + 'static) -> Self {
-        self.callbacks.new_message = Some(Arc::new(callback));
+        self.parts.callbacks.new_message = Some(Arc::new(callback));
         self
     }
 
     /// Called when a tool starts.
     #[must_use]
     pub fn on_tool_call(mut self, callback: impl Fn(&StartedCall) + Send + Sync + 'static) -> Self {
-        self.callbacks.tool_call = Some(Arc::new(callback));
+        self.parts.callbacks.tool_call = Some(Arc::new(callback));
         self
     }
 
     /// Called as each call has its result.
     #[must_use]
     pub fn on_tool_result(mut self, callback: impl Fn(&EndedCall) + Send + Sync + 'static) -> Self {
-        self.callbacks.tool_result = Some(Arc::new(callback));
+        self.parts.callbacks.tool_result = Some(Arc::new(callback));
         self
     }
 
     /// Called when a message is complete.
     #[must_use]
     pub fn on_end_message(mut self, callback: impl Fn(&Message) + Send + Sync + 'static) -> Self {
-        self.callbacks.end_message = Some(Arc::new(callback));
+        self.parts.callbacks.end_message = Some(Arc::new(callback));
         self
     }
 
@@ -351,61 +310,34 @@ impl<T: Buildable> Builder<T> {
     ///
     /// # Errors
     /// When something is missing or cannot be.
-    pub fn build(mut self) -> Result<T, Error> {
+    pub fn build(self) -> Result<T, Error> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        self.settings.check()?;
-        self.executors.choose(&self.settings.executor)?;
+        self.parts.settings.check()?;
+        self.parts.executors.choose(&self.parts.settings.executor)?;
         let lease_max = Duration::from_millis(LEASE_MS_MAX);
-        if self.lease < LEASE_MIN || self.lease > lease_max {
+        if self.parts.lease < LEASE_MIN || self.parts.lease > lease_max {
             return Err(Error::config(format!("`lease` must be between {LEASE_MIN:?} and {lease_max:?}")));
         }
         self.check_policy()?;
-        let model = self.model.ok_or_else(|| Error::config("an agent needs a `model`"))?;
-        if self.settings.context_window.is_none() {
-            let reserved_output_tokens = self.model_options.output_tokens_max.map_or(0, u64::from);
+        let mut parts = self.parts;
+        parts.model = self.model.ok_or_else(|| Error::config("an agent needs a `model`"))?;
+        if parts.settings.context_window.is_none() {
+            let reserved_output_tokens = parts.model_options.output_tokens_max.map_or(0, u64::from);
             let window = |tokens| ContextWindow { tokens, reserved_output_tokens };
-            self.settings.context_window = model.window_tokens().map(window);
+            Arc::make_mut(&mut parts.settings).context_window = parts.model.window_tokens().map(window);
         }
-        let parts = Parts {
-            agent: self.name,
-            model,
-            model_options: self.model_options,
-            tool_choice: self.tool_choice,
-            registry: Arc::new(self.registry),
-            policy: Guarded::new(self.policy, POLICY_TIMEOUT),
-            executors: Arc::new(self.executors),
-            hooks: Chain::new(self.hooks),
-            store: self.store.unwrap_or_else(|| MemoryStore::new().into()),
-            settings: Arc::new(self.settings),
-            signing_key: self.signing_key,
-            receipt_key: self.receipt_key,
-            unsigned_imports: self.unsigned_imports,
-            migrate: self.migrate,
-            token_counter: self.token_counter,
-            callbacks: self.callbacks,
-            instruments: self.instruments,
-            failpoints: Arc::new(Failpoints::default()),
-            live: Arc::new(Live::default()),
-            lease: self.lease,
-            lease_clock: self.lease_clock,
-            deltas: self.deltas,
-            span_parent: self.span_parent,
-            stats: Arc::default(),
-            stopping: Stopping::default(),
-            background_results: Arc::default(),
-        };
         Ok(T::built(Runner { parts: Arc::new(parts) }, self.system_prompt))
     }
 
     /// A policy that reads what is not kept, or names what is not registered, would decide otherwise than its author
     /// believes.
     fn check_policy(&self) -> Result<(), Error> {
-        let Some(policy) = &self.policy else { return Ok(()) };
+        let Some(policy) = self.parts.policy.policy() else { return Ok(()) };
         let mut tools = self.unregistered_tools.clone();
-        tools.names.extend(self.registry.tools().map(|tool| tool.name().clone()));
-        let accepts = policy.accepts_context_keys(&self.settings.context_keys);
+        tools.names.extend(self.parts.registry.tools().map(|tool| tool.name().clone()));
+        let accepts = policy.accepts_context_keys(&self.parts.settings.context_keys);
         accepts.and_then(|()| policy.accepts_tools(&tools)).map_err(|error| Error::config(error.to_string()))
     }
 }

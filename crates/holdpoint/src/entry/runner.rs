@@ -145,7 +145,7 @@ impl Runner {
     #[must_use]
     pub fn with_stopping(&self, token: CancellationToken) -> Runner {
         let stopping = self.parts.stopping.and(token);
-        Runner { parts: Arc::new(Parts { stopping, ..self.parts.share() }) }
+        Runner { parts: Arc::new(Parts { stopping, ..Parts::clone(&self.parts) }) }
     }
 
     /// Makes the next driver that gets there die. For tests of crash recovery.

@@ -1,6 +1,6 @@
 //! What models say while they say it, for those in this process who listen to a run that somebody else drives.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,21 +8,19 @@ use holdpoint_core::RunId;
 use tokio::sync::Notify;
 
 use crate::StreamEvent;
+use crate::present::{Entered, Present};
 
 /// How many events of one run wait for a slow listener. Who is slower misses the oldest.
 const DELTAS_MAX: usize = 1_024;
 /// A listener that has heard everything keeps room for as many.
 const ROOM_KEPT: usize = 16;
 
-/// Those who listen, by run. A run that nobody listens to is not here.
-type Ears = HashMap<RunId, Vec<Arc<Ear>>>;
-
 /// Carries what is not durable: pieces of text, of calls, and what tools say of their progress. A run that nobody listens
 /// to costs a look into a table, and a listener that hears nothing costs no room for what it could hear. Cheap to clone;
 /// clones are the same hub.
 #[derive(Clone, Default)]
 pub struct DeltaHub {
-    runs: Arc<Mutex<Ears>>,
+    runs: Arc<Present<RunId, Ear>>,
 }
 
 impl DeltaHub {
@@ -33,24 +31,21 @@ impl DeltaHub {
 
     /// Listens to a run from now on, whether or not it is there.
     pub fn listen(&self, run: &RunId) -> DeltaListener {
-        let ear = Arc::new(Ear::default());
-        self.runs().entry(run.clone()).or_default().push(Arc::clone(&ear));
-        DeltaListener { hub: self.clone(), run: run.clone(), ear }
+        DeltaListener(self.runs.enter(run, Ear::default()))
     }
 
     /// How many runs somebody listens to.
     pub fn runs_heard(&self) -> usize {
-        self.runs().len()
+        self.runs.keys()
     }
 
     pub(crate) fn send(&self, run: &RunId, event: impl FnOnce() -> StreamEvent) {
-        let Some(ears) = self.runs().get(run).cloned() else { return };
+        let ears = self.runs.of(run);
+        if ears.is_empty() {
+            return;
+        }
         let event = event();
         ears.iter().for_each(|ear| ear.hear(event.clone()));
-    }
-
-    fn runs(&self) -> MutexGuard<'_, Ears> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -93,44 +88,28 @@ impl Ear {
 }
 
 /// Somebody who listens to a run. Dropping it stops listening.
-pub struct DeltaListener {
-    hub: DeltaHub,
-    run: RunId,
-    ear: Arc<Ear>,
-}
+pub struct DeltaListener(Entered<RunId, Ear>);
 
 impl DeltaListener {
     /// The next event. What came while this listener was too slow is left out.
     pub async fn next(&mut self) -> StreamEvent {
         loop {
-            if let Some(event) = self.ear.take() {
+            if let Some(event) = self.0.value.take() {
                 return event;
             }
-            self.ear.woken.notified().await;
+            self.0.value.woken.notified().await;
         }
     }
 
     /// The next event, if one is there already.
     pub fn try_next(&mut self) -> Option<StreamEvent> {
-        self.ear.take()
-    }
-}
-
-impl Drop for DeltaListener {
-    fn drop(&mut self) {
-        let mut runs = self.hub.runs();
-        if let Some(ears) = runs.get_mut(&self.run) {
-            ears.retain(|ear| !Arc::ptr_eq(ear, &self.ear));
-            if ears.is_empty() {
-                runs.remove(&self.run);
-            }
-        }
+        self.0.value.take()
     }
 }
 
 impl fmt::Debug for DeltaListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DeltaListener({})", self.run)
+        write!(f, "DeltaListener({})", self.0.key)
     }
 }
 

@@ -9,25 +9,29 @@ use holdpoint_core::{
 
 use super::{Buildable, Builder};
 
-macro_rules! setting {
-    ($(#[$doc:meta])* $name:ident: $type:ty) => {
-        $(#[$doc])*
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+        $($(#[$doc])*
         #[must_use]
         pub fn $name(mut self, $name: $type) -> Self {
-            self.settings.$name = $name;
+            self.settings_mut().$name = $name;
             self
-        }
+        })*
     };
 }
 
 impl<T: Buildable> Builder<T> {
+    fn settings_mut(&mut self) -> &mut Settings {
+        Arc::make_mut(&mut self.parts.settings)
+    }
+
     /// How tools run: `inline` (or `sequential`), `concurrent` (or `async`), `threads`, `defer_all`, or a registered
     /// name; and how many at once.
     #[must_use]
     pub fn with_tool_concurrency(mut self, mode: &str, max: impl Into<Option<u32>>) -> Self {
-        self.settings.executor.name = mode.into();
+        self.settings_mut().executor.name = mode.into();
         if let Some(max) = max.into() {
-            self.settings.executor.max_concurrency = Some(max);
+            self.settings_mut().executor.max_concurrency = Some(max);
         }
         self
     }
@@ -35,14 +39,14 @@ impl<T: Buildable> Builder<T> {
     /// No limit on how many calls run at once. For `concurrent` only.
     #[must_use]
     pub fn unlimited_concurrency(mut self) -> Self {
-        self.settings.executor.max_concurrency = None;
+        self.settings_mut().executor.max_concurrency = None;
         self
     }
 
     /// Which tools may run beside others.
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
-        self.settings.executor.parallel = parallel;
+        self.settings_mut().executor.parallel = parallel;
         self
     }
 
@@ -50,101 +54,81 @@ impl<T: Buildable> Builder<T> {
     /// run.
     #[must_use]
     pub fn route(mut self, pattern: &str, executor: &str) -> Self {
-        self.settings.executor.routes.push(Route { pattern: pattern.into(), executor: executor.into() });
+        self.settings_mut().executor.routes.push(Route { pattern: pattern.into(), executor: executor.into() });
         self
     }
 
-    setting! {
+    setters! {
         /// How tools run, as one value.
-        executor: ExecutorChoice
-    }
-    setting! {
+        executor: ExecutorChoice,
         /// The run stops before it would start another turn. At least 1.
-        max_turns: u32
-    }
-    setting! {
+        max_turns: u32,
         /// Calls above it are dropped and recorded as ignored.
-        max_tool_calls_per_turn: u32
-    }
-    setting! {
+        max_tool_calls_per_turn: u32,
         /// Whether the model may ask for several calls in one turn.
-        parallel_tool_calls: ParallelToolCalls
-    }
-    setting! {
+        parallel_tool_calls: ParallelToolCalls,
         /// What a question means for the other calls of its turn.
-        siblings: Siblings
-    }
-    setting! {
+        siblings: Siblings,
         /// Whether policy is asked again when a call goes from ready to running.
-        recheck_policy: Recheck
-    }
-    setting! {
+        recheck_policy: Recheck,
         /// The order in which the model gets results.
-        result_order: ResultOrder
-    }
-    setting! {
+        result_order: ResultOrder,
         /// Per call, unless the tool has its own.
-        tool_timeout_ms: u64
-    }
-    setting! {
+        tool_timeout_ms: u64,
         /// How often workers may start a call that was handed out before a person is asked. At least 1, 3 by default.
-        max_task_attempts: u32
-    }
-    setting! {
+        max_task_attempts: u32,
         /// Results above it are cut.
-        max_tool_output_bytes: u64
-    }
-    setting! {
+        max_tool_output_bytes: u64,
         /// How much of a tool's own error message the model sees.
-        error_detail: ErrorDetail
+        error_detail: ErrorDetail,
     }
 
     /// How long a deferred call may take until its result is there. No limit by default.
     #[must_use]
     pub fn task_deadline_ms(mut self, deadline_ms: u64) -> Self {
-        self.settings.task_deadline_ms = Some(deadline_ms);
+        self.settings_mut().task_deadline_ms = Some(deadline_ms);
         self
     }
 
     /// Checks each request against the model's window before it is sent.
     #[must_use]
     pub fn context_window(mut self, tokens: u64, reserved_output_tokens: u64) -> Self {
-        self.settings.context_window = Some(ContextWindow { tokens, reserved_output_tokens });
+        self.settings_mut().context_window = Some(ContextWindow { tokens, reserved_output_tokens });
         self
     }
 
     /// Whether the model is asked once for a final answer when it ends with nothing to say. On by default.
     #[must_use]
     pub fn fix_empty_final(mut self, on: bool) -> Self {
-        self.settings.final_answer.ask = FinalAnswer::default().ask.filter(|_| on);
+        self.settings_mut().final_answer.ask = FinalAnswer::default().ask.filter(|_| on);
         self
     }
 
     /// The message that asks for a final answer.
     #[must_use]
     pub fn fix_empty_final_text(mut self, text: &str) -> Self {
-        self.settings.final_answer.ask = Some(text.into());
+        self.settings_mut().final_answer.ask = Some(text.into());
         self
     }
 
     /// Whether the model has no tools when it is asked for a final answer. It has none by default.
     #[must_use]
     pub fn fix_empty_final_disable_tools(mut self, disable: bool) -> Self {
-        self.settings.final_answer.tools = if disable { FinalTools::Disabled } else { FinalTools::Enabled };
+        self.settings_mut().final_answer.tools = if disable { FinalTools::Disabled } else { FinalTools::Enabled };
         self
     }
 
     /// The context attributes that may be stored. None by default.
     #[must_use]
     pub fn context_keys<'a>(mut self, keys: impl IntoIterator<Item = &'a str>) -> Self {
-        self.settings.context_keys = keys.into_iter().map(Arc::from).collect();
+        self.settings_mut().context_keys = keys.into_iter().map(Arc::from).collect();
         self
     }
 
     /// All settings as one value.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
+        self.parts.settings = Arc::new(settings);
         self
     }
 }

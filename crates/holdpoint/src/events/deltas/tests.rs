@@ -8,7 +8,7 @@ fn delta(text: &str) -> StreamEvent {
 fn a_listener_that_hears_nothing_has_no_room_for_events() {
     let hub = DeltaHub::new();
     let listener = hub.listen(&RunId::new("r"));
-    assert_eq!(listener.ear.heard().capacity(), 0);
+    assert_eq!(listener.0.value.heard().capacity(), 0);
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn a_listener_that_took_everything_gives_its_room_back() {
     let mut listener = hub.listen(&run);
     (0..DELTAS_MAX).for_each(|_| hub.send(&run, || delta("x")));
     while listener.try_next().is_some() {}
-    assert!(listener.ear.heard().capacity() <= 2 * ROOM_KEPT);
+    assert!(listener.0.value.heard().capacity() <= 2 * ROOM_KEPT);
 }
 
 #[test]
