@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use holdpoint_codec::decode_event;
 use holdpoint_codec::tasks::{decode_delivery, encode_delivery};
 use holdpoint_core::{
-    AfterLoss, Attempt, Call, CallIndex, CallKey, CallState, Decision, Event, Fence, Input, LossCause, Outcome, Refit,
-    Rejection, Revision, Settlement, Source, Status, TaskLate, TaskLost, TaskRevoked, ToolChanged, ToolFacts,
-    ToolResult, task_loss,
+    AfterLoss, Attempt, Call, CallIndex, CallKey, CallState, Event, Fence, Input, LossCause, Outcome, Rejection,
+    Revision, Settlement, Source, Status, TaskLate, TaskLost, ToolResult, task_loss,
 };
 use holdpoint_store::{
     DeliveredTask, LeaseRequest, LeaseState, LeasedTask, Release, Scope, Store, StoreError, TaskCompletion, TaskGuard,
@@ -381,23 +380,8 @@ impl Queue {
         self.tell(&Entry { then, ..Entry::from(EntryPoint::Known { run, input, guards }) }).await
     }
 
-    /// Policy said no when the worker was about to start.
-    pub(crate) async fn revoke(&self, leased: &LeasedTask, decision: Decision) -> Result<(), Error> {
-        let lease = leased.task.lease().ok_or(Rejection::LeaseLost)?;
-        let input = Input::TaskRevoked(TaskRevoked { lease, decision });
-        self.unstarted(leased, input).await
-    }
-
-    /// The tool was another one when the worker was about to start.
-    pub(crate) async fn changed(&self, leased: &LeasedTask, tool: ToolFacts, refit: Refit) -> Result<(), Error> {
-        let TaskHead { key, attempts, .. } = &leased.task;
-        let task = Some((key.turn, *attempts));
-        let input = Input::ToolChanged(Box::new(ToolChanged { call: key.index, task, tool, refit }));
-        self.unstarted(leased, input).await
-    }
-
     /// Tells the run why a task was not started. One that is driven right now hears of it when it pauses.
-    async fn unstarted(&self, leased: &LeasedTask, input: Input) -> Result<(), Error> {
+    pub(crate) async fn withhold(&self, leased: &LeasedTask, input: Input) -> Result<(), Error> {
         let TaskHead { key, state, .. } = &leased.task;
         let TaskState::Leased { fence, .. } = state else { return Err(Rejection::LeaseLost.into()) };
         let guards = Guards::only((key.turn, key.index), TaskGuard::Leased(*fence));

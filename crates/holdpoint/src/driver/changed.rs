@@ -31,16 +31,13 @@ impl Driver {
 fn changed_tool(registry: &Registry, call: &Call) -> Option<(ToolFacts, Option<Problem>)> {
     let was = call.tool.as_ref()?;
     let registered = registry.find(was.name.as_str())?;
-    has_changed(was, registered).then(|| (registered.facts().clone(), unfit(registered, call.canonical())))
+    let unfit = || call.canonical().and_then(|arguments| unfit_arguments(registered, arguments));
+    has_changed(was, registered).then(|| (registered.facts().clone(), unfit()))
 }
 
 /// Whether a tool takes other arguments by now, or comes from elsewhere.
 pub(crate) fn has_changed(was: &ToolFacts, registered: &RegisteredTool) -> bool {
     was.definition.is_some() && was.definition != registered.facts().definition
-}
-
-fn unfit(registered: &RegisteredTool, arguments: Option<&Arguments>) -> Option<Problem> {
-    arguments.and_then(|arguments| unfit_arguments(registered, arguments))
 }
 
 /// Why arguments do not fit a tool as it is by now.

@@ -7,10 +7,11 @@ use async_trait::async_trait;
 use holdpoint_codec::receipt::{ReceiptClaim, ReceiptKeys, ReceiptProblem};
 use holdpoint_codec::tasks::{StoredTask, decode_task};
 use holdpoint_core::{
-    Attempt, CallKey, ClockReading, Code, Decision, Outcome, Recheck, Refit, Settlement, Source, ToolFacts,
+    Attempt, CallKey, ClockReading, Code, Decision, Input, Outcome, Recheck, Refit, Rejection, Settlement, Source,
+    TaskRevoked, ToolChanged,
 };
 use holdpoint_policy::{AuthorizeRequest, RunFacts};
-use holdpoint_store::{LeasedTask, TaskLease, TaskState};
+use holdpoint_store::{LeasedTask, TaskHead, TaskLease, TaskState};
 use holdpoint_tools::{Asking, CallFacts, Place, RegisteredTool, ToolCall};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -32,10 +33,9 @@ use crate::{Error, Runner};
 enum Done {
     /// With something to deliver.
     Settled(Settlement),
-    /// Not started: policy denies it by now, or wants people to say more than they said.
-    Revoked(Decision),
-    /// Not started: the tool is another one by now.
-    Changed(Box<ToolFacts>, Box<Refit>),
+    /// Not started, and the run is told why: policy denies it by now or wants people to say more than they said, or the tool is
+    /// another one by now.
+    Withheld(Box<Input>),
     /// Without.
     Failed(WorkerFault),
 }
@@ -87,8 +87,7 @@ impl Bench {
         let given_back = matches!(done, Done::Failed(WorkerFault::NotStarted));
         let ended = match done {
             Done::Settled(settlement) => settled_for_sure(queue, holder, settlement).await,
-            Done::Revoked(decision) => queue.revoke(&leased, decision).await,
-            Done::Changed(tool, refit) => queue.changed(&leased, *tool, *refit).await,
+            Done::Withheld(input) => queue.withhold(&leased, *input).await,
             Done::Failed(fault) => queue.fail(&leased.lease, fault).await,
         };
         match ended {
@@ -126,22 +125,10 @@ impl Runner {
             return Ok(None);
         };
         let assignment = Assignment { runner: self, leased: &leased, stored };
-        let tool = assignment.stored.task.executed_name.as_str();
-        let done = match self.parts.registry.find(tool).cloned() {
-            Some(registered) => assignment.decided(&registered).await,
-            None => Ok(Some(Done::Failed(WorkerFault::NotStarted))),
-        };
-        match done {
-            Ok(None) => return Ok(Some(leased)),
-            Ok(Some(Done::Revoked(decision))) => queue.revoke(&leased, decision).await?,
-            Ok(Some(Done::Changed(tool, refit))) => queue.changed(&leased, *tool, *refit).await?,
-            Ok(Some(Done::Settled(_) | Done::Failed(_))) => {
-                queue.fail(&leased.lease, WorkerFault::NotStarted).await?;
-            }
-            Err(error) => {
-                tracing::warn!(target: "holdpoint", run = %leased.lease.key.run, code = %error.code(), "policy cannot be asked");
-                queue.fail(&leased.lease, WorkerFault::NotStarted).await?;
-            }
+        match assignment.admitted().await {
+            Ok(_) => return Ok(Some(leased)),
+            Err(Done::Withheld(input)) => queue.withhold(&leased, *input).await?,
+            Err(Done::Settled(_) | Done::Failed(_)) => queue.fail(&leased.lease, WorkerFault::NotStarted).await?,
         }
         Ok(None)
     }
@@ -185,18 +172,10 @@ impl Assignment<'_> {
 
     async fn run(self, held: &HeldTask, stopping: &CancellationToken) -> Done {
         let parts = &self.runner.parts;
-        let task = &self.stored.task;
-        let Some(registered) = parts.registry.find(task.executed_name.as_str()).cloned() else {
-            return Done::Failed(WorkerFault::NotStarted);
+        let registered = match self.admitted().await {
+            Ok(registered) => registered,
+            Err(done) => return done,
         };
-        match self.decided(&registered).await {
-            Ok(None) => {}
-            Ok(Some(done)) => return done,
-            Err(error) => {
-                tracing::warn!(target: "holdpoint", run = %self.leased.lease.key.run, code = %error.code(), "policy cannot be asked");
-                return Done::Failed(WorkerFault::NotStarted);
-            }
-        }
         // The worker that had it before may have died on this machine, and left its program running.
         if self.leased.task.attempts > Attempt(1) && registered.facts().is_program() {
             end_orphans().await;
@@ -259,23 +238,44 @@ impl Assignment<'_> {
         Some(Duration::from_micros(u64::try_from(left_us).unwrap_or(0)))
     }
 
+    /// The tool of the call, if it is here and nothing keeps the call from running.
+    async fn admitted(&self) -> Result<Arc<RegisteredTool>, Done> {
+        let name = self.stored.task.executed_name.as_str();
+        let Some(registered) = self.runner.parts.registry.find(name) else {
+            return Err(Done::Failed(WorkerFault::NotStarted));
+        };
+        match self.objection(registered).await {
+            Ok(None) => Ok(Arc::clone(registered)),
+            Ok(Some(input)) => Err(Done::Withheld(Box::new(input))),
+            Err(error) => {
+                tracing::warn!(target: "holdpoint", run = %self.leased.lease.key.run, code = %error.code(), "policy cannot be asked");
+                Err(Done::Failed(WorkerFault::NotStarted))
+            }
+        }
+    }
+
     /// What keeps the call from running: the tool is another one by now, or policy says no.
-    async fn decided(&self, registered: &RegisteredTool) -> Result<Option<Done>, Error> {
+    async fn objection(&self, registered: &RegisteredTool) -> Result<Option<Input>, Error> {
         let StoredTask { task, settings, tool, approved, .. } = &self.stored;
         if has_changed(tool, registered) {
             let refit = match unfit_arguments(registered, &task.arguments) {
                 Some(problem) => Refit::Unfit(problem),
                 None => Refit::Decided(self.ask_policy().await?),
             };
-            return Ok(Some(Done::Changed(Box::new(registered.facts().clone()), Box::new(refit))));
+            let TaskHead { key, attempts, .. } = &self.leased.task;
+            let (tool, task) = (registered.facts().clone(), Some((key.turn, *attempts)));
+            return Ok(Some(Input::ToolChanged(Box::new(ToolChanged { call: key.index, task, tool, refit }))));
         }
         // Policy is asked again when a call goes from waiting to running: a denial counts, and so do terms that nobody met.
         if settings.recheck_policy == Recheck::Off {
             return Ok(None);
         }
         let decision = self.ask_policy().await?;
-        let holds = matches!(decision, Decision::Deny(_)) || decision.asks_again(approved.as_ref()).is_some();
-        Ok(holds.then_some(Done::Revoked(decision)))
+        if !matches!(decision, Decision::Deny(_)) && decision.asks_again(approved.as_ref()).is_none() {
+            return Ok(None);
+        }
+        let lease = self.leased.task.lease().ok_or(Rejection::LeaseLost)?;
+        Ok(Some(Input::TaskRevoked(TaskRevoked { lease, decision })))
     }
 
     async fn ask_policy(&self) -> Result<Decision, Error> {
