@@ -17,17 +17,17 @@ mod understand;
 mod watch;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use holdpoint_codec::Context;
-use holdpoint_core::{Conductor, Input, Rejection, Revision, Run, RunId, Status, Step, Turn};
+use holdpoint_core::{Conductor, Input, Rejection, Run, RunId, Status, Step, Turn};
 use holdpoint_store::SessionUse;
 use tracing::{Instrument, Span};
 
 use crate::background::patience::Patience;
 use crate::background::queue::LateResult;
 use crate::call::lease::RunLease;
-use crate::entry::result::{Carried, Durations, Spent};
+use crate::entry::result::{Carried, Spent};
 use crate::events::listen::Listeners;
 use crate::events::stream::StreamSender;
 use crate::parts::{LiveGuard, Parts};
@@ -35,7 +35,7 @@ use crate::{Error, RunResult, Runner};
 
 pub(crate) use changed::{has_changed, unfit_arguments};
 pub(crate) use commit::{load_run, read_run};
-pub(crate) use facts::run_facts;
+pub(crate) use facts::{past_call, run_facts};
 pub(crate) use tasks::Guards;
 pub(crate) use understand::{listed, understand_edit};
 
@@ -63,10 +63,7 @@ pub(crate) struct Driver {
 #[derive(Debug)]
 struct Meter {
     started: Instant,
-    model: Duration,
-    tools: Duration,
-    messages_before: usize,
-    began_after: Revision,
+    spent: Spent,
     committed: bool,
 }
 
@@ -97,14 +94,7 @@ impl Driver {
             listeners: Listeners::new(Arc::clone(parts), stream, &run),
             live,
             lease: Arc::new(lease),
-            meter: Meter {
-                started: Instant::now(),
-                model: Duration::ZERO,
-                tools: Duration::ZERO,
-                messages_before: run.messages().len(),
-                began_after: run.revision(),
-                committed: false,
-            },
+            meter: Meter { started: Instant::now(), spent: Spent::since(&run), committed: false },
             measured: model::Measure::default(),
             turn: (Turn(0), Span::none()),
             out,
@@ -145,7 +135,7 @@ impl Driver {
 
     /// The input of a run is not one of the messages that its first segment adds, nor is what an import brought.
     pub(crate) fn began(&mut self) {
-        self.meter.messages_before = self.run().messages().len();
+        self.meter.spent.messages_before = self.run().messages().len();
     }
 
     /// The executor is part of the run's state: a run that goes on needs it here too.
@@ -266,10 +256,9 @@ impl Driver {
     }
 
     fn spent(&self) -> Spent {
-        let durations =
-            Durations { total: self.meter.started.elapsed(), model: self.meter.model, tools: self.meter.tools };
-        let Meter { messages_before, began_after, .. } = self.meter;
-        Spent { messages_before, began_after, durations }
+        let Meter { started, mut spent, .. } = self.meter;
+        spent.durations.total = started.elapsed();
+        spent
     }
 
     fn run_id(&self) -> &RunId {

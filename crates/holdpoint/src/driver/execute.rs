@@ -66,7 +66,7 @@ impl Driver {
         let (reports, mut inbox) = mpsc::unbounded_channel();
         let mut executor = self.executor(&calls, reports)?;
         let outcome = self.run_wave(&calls, &mut executor, &mut inbox).await;
-        self.meter.tools += started.elapsed();
+        self.meter.spent.durations.tools += started.elapsed();
         // What ended while this process lost the run is evidence for whoever is asked about it.
         while let Ok(report) = inbox.try_recv() {
             match report {

@@ -21,7 +21,8 @@ pub(crate) fn run_facts(parts: &Parts, run: &Run, index: CallIndex, denied: &[Ca
     facts.with_past(move || past.clone())
 }
 
-fn past_call(call: EarlierCall) -> PastCall {
+/// A call as policy sees it afterwards.
+pub(crate) fn past_call(call: EarlierCall) -> PastCall {
     PastCall::new(call.tool, call.arguments)
 }
 

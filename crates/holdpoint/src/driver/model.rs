@@ -54,7 +54,7 @@ impl Driver {
             () = out_of_time(&self.parts) => return Ok(Cancelled::No),
         };
         let took = started.elapsed();
-        self.meter.model += took;
+        self.meter.spent.durations.model += took;
         let latency_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let input = match reply {
             Ok(reply) => {

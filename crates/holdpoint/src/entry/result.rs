@@ -31,11 +31,18 @@ pub(crate) struct Carried {
 }
 
 /// What this call of an entry point added.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     pub(crate) messages_before: usize,
     pub(crate) began_after: Revision,
     pub(crate) durations: Durations,
+}
+
+impl Spent {
+    /// Nothing yet, for a segment that begins with the run as it is.
+    pub(crate) fn since(run: &Run) -> Self {
+        Self { messages_before: run.messages().len(), began_after: run.revision(), durations: Durations::default() }
+    }
 }
 
 /// How long a segment took.
@@ -62,8 +69,8 @@ impl RunResult {
     pub async fn read(store: &Store, scope: &Scope, run: &RunId) -> Result<Self, Error> {
         let run = read_run(store, scope, run).await?;
         let carried = Carried { context: Arc::new(stored_context(&run)), ..Carried::default() };
-        let (messages_before, began_after) = (run.messages().len(), run.revision());
-        Ok(Self::new(Arc::new(run), carried, Spent { messages_before, began_after, ..Spent::default() }))
+        let spent = Spent::since(&run);
+        Ok(Self::new(Arc::new(run), carried, spent))
     }
 
     /// The run's id: the same over all its segments.

@@ -1,7 +1,6 @@
 //! Functions that are called as a run goes on, with or without a stream. One that panics is reported and disturbs
 //! nothing.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -72,11 +71,5 @@ fn call<T>(name: &'static str, callback: Option<&Callback<T>>, value: &T) {
     let Some(callback) = callback else { return };
     if catch_unwind(AssertUnwindSafe(|| callback(value))).is_err() {
         tracing::error!(target: "holdpoint", callback = name, "a callback panicked; the run goes on");
-    }
-}
-
-impl fmt::Debug for Callbacks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Callbacks").finish_non_exhaustive()
     }
 }

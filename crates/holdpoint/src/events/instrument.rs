@@ -46,12 +46,6 @@ impl Instruments {
     }
 }
 
-impl fmt::Debug for Instruments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Instruments").field("sink", &self.sink.is_some()).finish()
-    }
-}
-
 struct Fields<'a>(&'a Map<String, Value>);
 
 impl fmt::Display for Fields<'_> {

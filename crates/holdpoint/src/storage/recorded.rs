@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use holdpoint_codec::{decode_event, new_run};
 use holdpoint_core::{
-    Answer, Arguments, Call, CallIndex, CallKey, Decision, EarlierCall, Event, LogEntry, Revision, Run, RunId, Stage,
-    Timestamp,
+    Answer, Arguments, Call, CallIndex, CallKey, Decision, Event, LogEntry, Revision, Run, RunId, Stage, Timestamp,
 };
 use holdpoint_policy::{PastCall, RecordedCall};
 use holdpoint_store::{Record, RunFilter, Scope, Store, StoreError};
 
 use crate::Error;
+use crate::driver::past_call;
 use crate::entry::point::stored_context;
 
 /// Goes through the runs of a store, the last created first.
@@ -130,8 +130,4 @@ impl Log {
             decided: decided.clone(),
         });
     }
-}
-
-fn past_call(call: EarlierCall) -> PastCall {
-    PastCall::new(call.tool, call.arguments)
 }
