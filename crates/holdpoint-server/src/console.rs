@@ -80,28 +80,14 @@ struct Assets {
     files: BTreeMap<&'static str, Asset>,
 }
 
-/// How long a browser may keep a file.
-#[derive(Clone, Copy)]
-enum Keep {
-    /// A new version of the program is seen at once; an old page of it costs one short answer.
-    Ask,
-    /// The address has the version in it: there is never anything else behind it.
-    Forever,
-}
-
-impl Keep {
-    fn control(self) -> &'static str {
-        match self {
-            Keep::Ask => "no-cache",
-            Keep::Forever => "public, max-age=31536000, immutable",
-        }
-    }
-}
+/// A new version of the program is seen at once; an old page of it costs one short answer.
+const ASK: &str = "no-cache";
+/// The address has the version in it: there is never anything else behind it.
+const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// The routes of the console.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    let routes = Router::new().route("/", get(first)).route("/console/{name}", get(file));
-    routes.route("/console/{version}/{name}", get(file_of_version)).with_state(Arc::new(Assets::read()))
+    Router::new().route("/", get(first)).route("/console/{*path}", get(file)).with_state(Arc::new(Assets::read()))
 }
 
 impl Assets {
@@ -142,50 +128,37 @@ fn asset(name: &str, bytes: &'static [u8], version: &str) -> Option<Asset> {
 }
 
 async fn first(State(assets): State<Arc<Assets>>, headers: HeaderMap) -> Response {
-    sent(&assets, FIRST, Keep::Ask, &headers)
+    sent(&assets, FIRST, ASK, &headers)
 }
 
-async fn file(State(assets): State<Arc<Assets>>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    sent(&assets, &name, Keep::Ask, &headers)
+/// A file, perhaps of a version. Of another version there is only this one, and nobody keeps it under that address.
+async fn file(State(assets): State<Arc<Assets>>, Path(path): Path<String>, headers: HeaderMap) -> Response {
+    let (version, name) = path.split_once('/').unwrap_or(("", &path));
+    let keep = if version == assets.version { FOREVER } else { ASK };
+    sent(&assets, name, keep, &headers)
 }
 
-/// Of another version there is only this one, and nobody keeps it under that address.
-async fn file_of_version(
-    State(assets): State<Arc<Assets>>,
-    Path((version, name)): Path<(String, String)>,
-    headers: HeaderMap,
-) -> Response {
-    let keep = if version == assets.version { Keep::Forever } else { Keep::Ask };
-    sent(&assets, &name, keep, &headers)
-}
-
-fn sent(assets: &Assets, name: &str, keep: Keep, headers: &HeaderMap) -> Response {
+fn sent(assets: &Assets, name: &str, keep: &'static str, headers: &HeaderMap) -> Response {
     let Some(asset) = assets.files.get(name) else {
         return Refusal::new(ApiCode::NotFound, "the console has no such file").into_response();
     };
     let known = headers.get(header::IF_NONE_MATCH).is_some_and(|tag| *tag == asset.tag);
-    let mut response = if known {
+    let response = if known {
         StatusCode::NOT_MODIFIED.into_response()
     } else if takes_gzip(headers) {
-        let mut response = asset.packed.clone().into_response();
-        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        response
+        ([(header::CONTENT_ENCODING, "gzip")], asset.packed.clone()).into_response()
     } else {
         asset.plain.clone().into_response()
     };
     let fixed = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(asset.kind)),
-        (header::ETAG, asset.tag.clone()),
-        (header::CACHE_CONTROL, HeaderValue::from_static(keep.control())),
-        (header::VARY, HeaderValue::from_static("accept-encoding")),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
-        (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
-        (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+        (header::CONTENT_TYPE, asset.kind),
+        (header::CACHE_CONTROL, keep),
+        (header::VARY, "accept-encoding"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
-    for (name, value) in fixed {
-        response.headers_mut().insert(name, value);
-    }
-    response
+    (fixed, [(header::ETAG, asset.tag.clone())], response).into_response()
 }
 
 fn takes_gzip(headers: &HeaderMap) -> bool {
