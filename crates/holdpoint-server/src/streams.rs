@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 use holdpoint_api::ApiCode;
 
 use crate::Limits;
@@ -32,11 +32,8 @@ impl Rates {
 
     /// Counts one request.
     pub(crate) fn check(&self, token: &Arc<str>) -> Answer<()> {
-        self.limiter.check_key(token).map_err(|not_until| {
-            let wait = not_until.wait_time_from(self.clock.now());
-            let detail = "the token sends more requests than this server takes";
-            Refusal::new(ApiCode::TooManyRequests, detail).retry_after(wait.as_secs() + 1)
-        })
+        let detail = "the token sends more requests than this server takes";
+        self.limiter.check_key(token).map_err(|until| self.refusal(&until, detail))
     }
 
     /// Counts one attempt to say who somebody is: a login, or a secret that nobody has. Each place is slowed down for
@@ -48,11 +45,13 @@ impl Rates {
         // When that many come at once, those who are new count as one.
         let crowded = self.peers.len() >= PEERS_MAX;
         let peer = if crowded { Peer::default() } else { network_of(peer) };
-        self.peers.check_key(&peer).map_err(|not_until| {
-            let wait = not_until.wait_time_from(self.clock.now());
-            let detail = "too many attempts to log in or to guess a token come from there";
-            Refusal::new(ApiCode::TooManyRequests, detail).retry_after(wait.as_secs() + 1)
-        })
+        let detail = "too many attempts to log in or to guess a token come from there";
+        self.peers.check_key(&peer).map_err(|until| self.refusal(&until, detail))
+    }
+
+    fn refusal(&self, until: &NotUntil<<DefaultClock as Clock>::Instant>, detail: &str) -> Refusal {
+        let wait = until.wait_time_from(self.clock.now());
+        Refusal::new(ApiCode::TooManyRequests, detail).retry_after(wait.as_secs() + 1)
     }
 }
 
@@ -68,13 +67,8 @@ fn network_of(Peer(address): Peer) -> Peer {
 pub(crate) struct Streams {
     max: usize,
     per_token_max: usize,
-    open: Mutex<Open>,
-}
-
-#[derive(Default)]
-struct Open {
-    all: usize,
-    by_token: HashMap<Arc<str>, usize>,
+    /// By token. There are as many as are configured.
+    open: Mutex<HashMap<Arc<str>, usize>>,
 }
 
 impl Streams {
@@ -82,25 +76,24 @@ impl Streams {
         Self { max: limits.streams_max, per_token_max: limits.streams_per_token_max, open: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, usize>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many are open.
     pub(crate) fn len(&self) -> usize {
-        self.lock().all
+        self.lock().values().sum()
     }
 
     /// Opens one.
     pub(crate) fn open(self: &Arc<Self>, token: &Arc<str>) -> Answer<StreamPermit> {
         let mut open = self.lock();
-        let of_token = open.by_token.get(token).copied().unwrap_or_default();
-        if open.all >= self.max || of_token >= self.per_token_max {
+        let of_token = open.get(token).copied().unwrap_or_default();
+        if open.values().sum::<usize>() >= self.max || of_token >= self.per_token_max {
             let detail = "too many streams are open; hint: close some, or read events as JSON with `?after=`";
             return Err(Refusal::new(ApiCode::TooManyStreams, detail).retry_after(5));
         }
-        open.all += 1;
-        *open.by_token.entry(Arc::clone(token)).or_default() += 1;
+        open.insert(Arc::clone(token), of_token + 1);
         Ok(StreamPermit { streams: Arc::clone(self), token: Arc::clone(token) })
     }
 }
@@ -113,13 +106,8 @@ pub(crate) struct StreamPermit {
 
 impl Drop for StreamPermit {
     fn drop(&mut self) {
-        let mut open = self.streams.lock();
-        open.all -= 1;
-        if let Some(count) = open.by_token.get_mut(&self.token) {
+        if let Some(count) = self.streams.lock().get_mut(&self.token) {
             *count -= 1;
-            if *count == 0 {
-                open.by_token.remove(&self.token);
-            }
         }
     }
 }
