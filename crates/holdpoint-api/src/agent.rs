@@ -1,5 +1,7 @@
 //! Agents and their tools.
 
+use holdpoint_codec::view::Name;
+use holdpoint_core::Repeat;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -39,6 +41,9 @@ pub struct ToolStatistics {
     pub duration_us: u64,
 }
 
+/// Whether a tool may be started again.
+pub type RepeatName = Name<Repeat>;
+
 /// A tool of an agent.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ToolView {
@@ -50,8 +55,8 @@ pub struct ToolView {
     pub description: String,
     /// `native`, `mcp:SERVER`, `skills`, `http`, `command` or `worker`.
     pub source: String,
-    /// Whether it may be started again in doubt: `never`, `safe` or `with_key`.
-    pub repeat: String,
+    /// Whether it may be started again in doubt.
+    pub repeat: RepeatName,
     /// The JSON Schema of its arguments.
     #[schema(value_type = HashMap<String, Value>)]
     pub parameters: Value,

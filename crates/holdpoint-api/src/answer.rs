@@ -1,12 +1,10 @@
 //! What people and programs bring to a paused run.
 
-use holdpoint_codec::view::BlockView;
+use holdpoint_codec::view::{BlockView, DecisionWord, GrantReach, GrantedArguments, RawJson};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-
-use crate::content::GivenResult;
 
 /// Decisions about calls that wait for people.
 #[derive(Serialize, Deserialize, ToSchema)]
@@ -18,18 +16,15 @@ use crate::content::GivenResult;
 }))]
 pub struct AnswersBody {
     /// The pause that is answered.
-    #[serde(default)]
     pub continuation_id: Option<String>,
     /// With `partial`: the batch of the turn, in place of `continuation_id`.
-    #[serde(default)]
     pub batch_id: Option<String>,
+    /// Calls that are not mentioned stay as they are.
+    pub partial: Option<bool>,
     /// One per call.
     #[serde(deserialize_with = "crate::object::list")]
     #[schema(max_items = 1000)]
     pub decisions: Vec<DecisionBody>,
-    /// Calls that are not mentioned stay undecided.
-    #[serde(default)]
-    pub partial: Option<bool>,
 }
 
 /// One decision about one call.
@@ -42,22 +37,17 @@ pub struct DecisionBody {
     #[schema(value_type = DecisionWord)]
     pub decision: Box<RawValue>,
     /// The `digest` that was shown. Required except to deny.
-    #[serde(default)]
     pub digest: Option<String>,
     /// With `allow`: run it with these arguments.
-    #[serde(default)]
     #[schema(value_type = Option<HashMap<String, Value>>)]
     pub arguments: Option<Box<RawValue>>,
     /// With `answer` and `happened`: the result.
-    #[serde(default)]
     #[schema(value_type = Option<GivenResult>)]
     pub result: Option<Box<RawValue>>,
     /// Why. The model is told the reason of a `deny`.
-    #[serde(default)]
     #[schema(max_length = 4000)]
     pub reason: Option<String>,
     /// With `allow`: let it count for later calls too. `true` stands for the narrowest: these arguments, in this run.
-    #[serde(default)]
     #[schema(value_type = Option<RememberBody>)]
     pub remember: Option<Value>,
 }
@@ -76,58 +66,15 @@ pub enum RememberBody {
 #[derive(ToSchema)]
 pub struct RememberTerms {
     /// Which arguments: these, unless said otherwise.
-    pub arguments: Option<RememberedArguments>,
+    pub arguments: Option<GrantedArguments>,
     /// In which runs: in this one, unless said otherwise.
-    pub scope: Option<RememberedScope>,
+    pub scope: Option<GrantReach>,
     /// Until when, in RFC 3339. Without an end it counts until somebody takes it back.
     pub until: Option<String>,
     /// For how long, such as `4h`.
     pub expires_in: Option<String>,
     /// For how many milliseconds.
     pub expires_in_ms: Option<u64>,
-}
-
-/// Which arguments an approval covers.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub enum RememberedArguments {
-    /// The same ones.
-    These,
-    /// Any arguments of the tool.
-    Any,
-}
-
-/// In which runs an approval counts.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub enum RememberedScope {
-    /// The run of the call.
-    Run,
-    /// All runs of its session.
-    Session,
-    /// All runs of the tenant.
-    Tenant,
-}
-
-/// What is decided about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionWord {
-    /// Run it; of a call in doubt: it did not happen, run it.
-    Allow,
-    /// Do not run it; of a call in doubt: give it up.
-    Deny,
-    /// Take this result in the tool's place.
-    Answer,
-    /// Of a call in doubt: it happened, with this result.
-    Happened,
-}
-
-impl DecisionWord {
-    /// Reads the word. Nothing when it is none of them: that is no malformed request, but not a decision.
-    pub fn read(raw: &RawValue) -> Option<Self> {
-        serde_json::from_str(raw.get()).ok()
-    }
 }
 
 /// Results of calls that were handed out.
@@ -139,40 +86,80 @@ impl DecisionWord {
 }))]
 pub struct ResultsBody {
     /// The pause that is answered.
-    #[serde(default)]
     pub continuation_id: Option<String>,
     /// With `partial`: the batch of the turn, in place of `continuation_id`.
-    #[serde(default)]
     pub batch_id: Option<String>,
+    /// Calls that are not mentioned stay as they are.
+    pub partial: Option<bool>,
     /// One per call.
     #[serde(deserialize_with = "crate::object::list")]
     #[schema(max_items = 1000)]
     pub results: Vec<ResultBody>,
-    /// Calls that are not mentioned stay pending.
-    #[serde(default)]
-    pub partial: Option<bool>,
 }
 
-/// The result of one call: exactly one of `text`, `json`, `content` and `error`.
-#[derive(Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResultBody {
-    /// The `id` of the pending call.
-    pub call_id: String,
+/// Defines a body that brings a result beside the field that says what it is the result of: exactly one of `text`, `json`,
+/// `content` and `error`. Not a flattened struct, because serde would read that without the exact digits of numbers.
+macro_rules! result_body {
+    ($(#[$about:meta])* pub struct $body:ident { $(#[$doc:meta])* pub $of:ident }) => {
+        $(#[$about])*
+        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $body {
+            $(#[$doc])*
+            pub $of: String,
+            /// A text.
+            #[schema(value_type = Option<String>)]
+            pub text: Option<Box<serde_json::value::RawValue>>,
+            /// Any JSON.
+            #[schema(value_type = Option<Value>)]
+            pub json: Option<Box<serde_json::value::RawValue>>,
+            /// Blocks of text, JSON, images and files.
+            #[schema(value_type = Option<Vec<holdpoint_codec::view::BlockView>>)]
+            pub content: Option<Box<serde_json::value::RawValue>>,
+            /// It failed; the model is told this.
+            #[schema(value_type = Option<String>)]
+            pub error: Option<Box<serde_json::value::RawValue>>,
+        }
+
+        impl $body {
+            /// The result. Numbers stay as they were written.
+            ///
+            /// # Errors
+            /// When it has none of the four, several, or one of another shape.
+            pub fn result(&self) -> Result<holdpoint_core::ToolResult, holdpoint_codec::CodecError> {
+                let Self { text, json, content, error, .. } = self;
+                let forms = [("text", text), ("json", json), ("content", content), ("error", error)];
+                let mut given = holdpoint_codec::Shown::default();
+                for (name, raw) in forms {
+                    if let Some(raw) = raw {
+                        given.set(name, raw);
+                    }
+                }
+                holdpoint_codec::result_from_short_text(&given.to_string())
+            }
+        }
+    };
+}
+
+pub(crate) use result_body;
+
+result_body! {
+    /// The result of one call: exactly one of `text`, `json`, `content` and `error`.
+    pub struct ResultBody {
+        /// The `id` of the pending call.
+        pub call_id
+    }
+}
+
+/// A result: exactly one of the four. The server keeps it as it was written, so that no number loses a digit.
+#[derive(ToSchema)]
+pub struct GivenResult {
     /// A text.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    pub text: Option<Box<RawValue>>,
+    pub text: Option<String>,
     /// Any JSON.
-    #[serde(default)]
-    #[schema(value_type = Option<Value>)]
-    pub json: Option<Box<RawValue>>,
+    pub json: Option<RawJson>,
     /// Blocks of text, JSON, images and files.
-    #[serde(default)]
-    #[schema(value_type = Option<Vec<BlockView>>)]
-    pub content: Option<Box<RawValue>>,
+    pub content: Option<Vec<BlockView>>,
     /// It failed; the model is told this.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    pub error: Option<Box<RawValue>>,
+    pub error: Option<String>,
 }

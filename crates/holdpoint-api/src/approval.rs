@@ -10,19 +10,7 @@ use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 /// Where a question is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalStatus {
-    /// It waits.
-    #[default]
-    Pending,
-    /// Somebody answered it.
-    Answered,
-    /// Nobody answered it in time.
-    Expired,
-    /// It is of no use any more: its run went on without it, or is over.
-    Gone,
-}
+pub type ApprovalStatus = Name<QuestionStatus>;
 
 /// A question to a person. What does not belong to it is absent.
 #[skip_serializing_none]
@@ -121,7 +109,7 @@ impl ApprovalView {
             agent: (!row.agent.is_empty()).then(|| Text::share(&row.agent)),
             session: session.as_ref().map(Text::share),
             requester: requester.as_ref().map(Text::share),
-            status: row.status.into(),
+            status: Name(row.status),
             answerable,
             kind: Name(row.kind),
             turn: row.key.turn.0,
@@ -153,17 +141,6 @@ impl ApprovalView {
             created_at: Moment(row.asked_at),
             changed_at: Moment(row.changed_at),
             answer: decode_question_note(&row.note).ok().flatten(),
-        }
-    }
-}
-
-impl From<QuestionStatus> for ApprovalStatus {
-    fn from(status: QuestionStatus) -> Self {
-        match status {
-            QuestionStatus::Pending => Self::Pending,
-            QuestionStatus::Answered => Self::Answered,
-            QuestionStatus::Expired => Self::Expired,
-            QuestionStatus::Gone => Self::Gone,
         }
     }
 }

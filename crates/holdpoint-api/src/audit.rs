@@ -1,6 +1,6 @@
 //! Who decided what.
 
-use holdpoint_codec::view::AuditDecisionView;
+use holdpoint_codec::view::{AuditDecisionView, Moment};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -12,7 +12,7 @@ pub struct AuditEntry {
     /// The number of its last event then.
     pub revision: u64,
     /// When.
-    pub at: String,
+    pub at: Moment,
     /// The chain up to here, as 64 hexadecimal digits.
     pub link: String,
     /// What was decided and by whom. Nothing if it cannot be read.

@@ -13,10 +13,10 @@ pub struct ListedGrantView {
     /// Whether it counts now.
     pub valid: bool,
     /// The person who revoked it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked_by: Option<String>,
     /// When it was revoked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Moment>,
 }
 

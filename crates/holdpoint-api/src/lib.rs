@@ -6,7 +6,6 @@ mod answer;
 mod approval;
 mod audit;
 mod code;
-mod content;
 mod grant;
 mod login;
 mod meta;
@@ -17,21 +16,16 @@ mod problem;
 mod run;
 mod session;
 mod task;
-mod time;
 mod whole;
 
-pub use agent::{AgentList, AgentView, ToolList, ToolStatistics, ToolView};
-pub use answer::{
-    AnswersBody, DecisionBody, DecisionWord, RememberBody, RememberTerms, RememberedArguments, RememberedScope,
-    ResultBody, ResultsBody,
-};
+pub use agent::{AgentList, AgentView, RepeatName, ToolList, ToolStatistics, ToolView};
+pub use answer::{AnswersBody, DecisionBody, GivenResult, RememberBody, RememberTerms, ResultBody, ResultsBody};
 pub use approval::{ApprovalChanges, ApprovalPage, ApprovalStatus, ApprovalView};
 pub use audit::{AuditEntry, AuditFinding, AuditPage, AuditVerdict};
 pub use code::{ApiCode, ProblemCode};
-pub use content::GivenResult;
 pub use grant::{GrantPage, ListedGrantView};
-pub use login::{LoginAnswer, LoginBody, WhoAnswer};
-pub use meta::{Health, KeyList, KeyView, Readiness, ReadyCheck};
+pub use login::{LoginBody, TokenRole, WhoAnswer};
+pub use meta::{Health, HealthStatus, KeyList, KeyView, Readiness, ReadyCheck, ReadyStatus};
 pub use object::Object;
 pub use page::PageQuery;
 pub use policy::ExplainBody;
@@ -42,4 +36,3 @@ pub use task::{
     CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, RequeueBody,
     TaskPage, TaskStateName, TaskView, WorkerList, WorkerView,
 };
-pub use time::moment;

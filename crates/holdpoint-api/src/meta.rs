@@ -6,10 +6,28 @@ use utoipa::ToSchema;
 /// The process runs.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// Always `ok`.
-    pub status: String,
+    /// That it answers is all that it says.
+    pub status: HealthStatus,
     /// The version of the program.
     pub version: String,
+}
+
+/// A process that answers runs.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HealthStatus {
+    /// It runs.
+    Ok,
+}
+
+/// Whether a server can do its work.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadyStatus {
+    /// All checks passed.
+    Ready,
+    /// One check failed.
+    NotReady,
 }
 
 /// One thing that the server needs.
@@ -20,15 +38,15 @@ pub struct ReadyCheck {
     /// Whether it is there.
     pub ok: bool,
     /// What is missing, and what to do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
 /// Whether the server can do its work.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
-    /// `ready` or `not_ready`.
-    pub status: String,
+    /// Whether all checks passed.
+    pub status: ReadyStatus,
     /// What was looked at.
     pub checks: Vec<ReadyCheck>,
 }

@@ -15,14 +15,11 @@ pub struct ExplainBody {
     /// The registered tool.
     pub tool: String,
     /// What it would be called with.
-    #[serde(default)]
     #[schema(value_type = Option<HashMap<String, Value>>)]
     pub arguments: Option<Box<RawValue>>,
     /// Attributes of the context.
-    #[serde(default)]
     #[schema(value_type = Option<HashMap<String, Value>>)]
     pub context: Option<Shown>,
     /// Whether the values that rules looked at are shown. Otherwise only their types.
-    #[serde(default)]
     pub values: Option<bool>,
 }

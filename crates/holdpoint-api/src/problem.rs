@@ -30,7 +30,7 @@ pub struct Problem {
     /// Stable: branch on it.
     pub code: String,
     /// The name of the request in the server's log.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// What else helps, such as `current_continuation_id`, `field` or `calls`.
     #[serde(flatten)]

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use holdpoint_codec::view::{BlockView, EventView, MessageView, PendingView};
+use holdpoint_codec::view::{BlockView, EventView, MessageView, Moment, Name, PendingView};
 use holdpoint_codec::{Pending, Shown, pending};
-use holdpoint_core::{Run, Usage};
+use holdpoint_core::{Run, Status, Usage};
 use holdpoint_store::Head;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-
-use crate::moment;
 
 /// Starts a run.
 #[derive(Serialize, Deserialize, ToSchema)]
@@ -23,11 +21,9 @@ pub struct RunBody {
     #[schema(value_type = RunInput)]
     pub input: Box<RawValue>,
     /// Attributes that the agent's configuration lists in `context_keys`.
-    #[serde(default)]
     #[schema(value_type = Option<HashMap<String, Value>>)]
     pub context: Option<Shown>,
     /// The conversation that the run goes on with, by a name of your own.
-    #[serde(default)]
     #[schema(min_length = 1, max_length = 200)]
     pub session: Option<String>,
 }
@@ -43,50 +39,7 @@ pub enum RunInput {
 }
 
 /// Where a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunStatus {
-    /// Somebody drives it.
-    Running,
-    /// People must answer.
-    AwaitingToolConfirmation,
-    /// Results must come.
-    AwaitingToolResults,
-    /// It is over.
-    Finished,
-    /// It stopped and may be tried again.
-    Failed,
-    /// Somebody ended it.
-    Cancelled,
-}
-
-impl From<holdpoint_core::Status> for RunStatus {
-    fn from(status: holdpoint_core::Status) -> Self {
-        use holdpoint_core::Status;
-        match status {
-            Status::Running => RunStatus::Running,
-            Status::AwaitingToolConfirmation => RunStatus::AwaitingToolConfirmation,
-            Status::AwaitingToolResults => RunStatus::AwaitingToolResults,
-            Status::Finished => RunStatus::Finished,
-            Status::Failed => RunStatus::Failed,
-            Status::Cancelled => RunStatus::Cancelled,
-        }
-    }
-}
-
-impl From<RunStatus> for holdpoint_core::Status {
-    fn from(status: RunStatus) -> Self {
-        use holdpoint_core::Status;
-        match status {
-            RunStatus::Running => Status::Running,
-            RunStatus::AwaitingToolConfirmation => Status::AwaitingToolConfirmation,
-            RunStatus::AwaitingToolResults => Status::AwaitingToolResults,
-            RunStatus::Finished => Status::Finished,
-            RunStatus::Failed => Status::Failed,
-            RunStatus::Cancelled => Status::Cancelled,
-        }
-    }
-}
+pub type RunStatus = Name<Status>;
 
 /// What the models of a run cost, in tokens.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -149,9 +102,8 @@ pub struct RunView {
     /// Who started it.
     pub actor: Option<String>,
     /// When it was started.
-    pub created_at: String,
+    pub created_at: Moment,
     /// The trace that it belongs to, as 32 hexadecimal digits, if it has one.
-    #[serde(default)]
     pub trace_id: Option<String>,
 }
 
@@ -163,7 +115,7 @@ impl RunView {
         Self {
             id: run.id().as_str().to_owned(),
             agent: text(run.agent()),
-            status: run.status().into(),
+            status: Name(run.status()),
             stop_reason: run.stop_reason().map(|reason| reason.as_str().to_owned()),
             text: run.text(),
             turn: run.turn().0,
@@ -176,7 +128,7 @@ impl RunView {
             pending: pending(run).iter().map(Pending::view).collect(),
             session: text(run.session()),
             actor: text(run.actor().id.as_ref()),
-            created_at: moment(run.created_at()),
+            created_at: Moment(run.created_at()),
             trace_id: run.trace().and_then(|parent| trace_id(parent)),
         }
     }
@@ -199,13 +151,13 @@ pub struct RunSummary {
     /// What resumes it, if it is paused.
     pub continuation_id: Option<String>,
     /// The earliest deadline of what it waits for.
-    pub deadline: Option<String>,
+    pub deadline: Option<Moment>,
     /// The conversation that it belongs to.
     pub session: Option<String>,
     /// When it was started.
-    pub created_at: String,
+    pub created_at: Moment,
     /// When it moved last.
-    pub updated_at: String,
+    pub updated_at: Moment,
 }
 
 impl RunSummary {
@@ -215,13 +167,13 @@ impl RunSummary {
             id: head.run.as_str().to_owned(),
             tenant: text(head.tenant.as_ref()),
             agent: text(head.agent.as_ref()),
-            status: head.status.into(),
+            status: Name(head.status),
             revision: head.revision.0,
             continuation_id: head.continuation.as_ref().map(ToString::to_string),
-            deadline: head.deadline.map(moment),
+            deadline: head.deadline.map(Moment),
             session: text(head.session.as_ref()),
-            created_at: moment(head.created_at),
-            updated_at: moment(head.updated_at),
+            created_at: Moment(head.created_at),
+            updated_at: Moment(head.updated_at),
         }
     }
 }

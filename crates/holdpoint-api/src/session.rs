@@ -1,5 +1,6 @@
 //! Conversations over several runs.
 
+use holdpoint_codec::view::Moment;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -11,7 +12,7 @@ pub struct SessionView {
     /// How many runs it has.
     pub runs: u64,
     /// When one of them moved last.
-    pub updated_at: String,
+    pub updated_at: Moment,
 }
 
 /// One page of conversations, the last moved first.

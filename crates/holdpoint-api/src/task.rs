@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 
 use holdpoint_codec::tasks::StoredTask;
-use holdpoint_codec::view::{BlockView, DigestText, RawJson};
+use holdpoint_codec::view::{DigestText, Moment, RawJson};
 use holdpoint_core::{BatchId, CallKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::moment;
 use crate::whole::{optional, optional_small};
 
 /// Asks for tasks.
@@ -19,7 +17,6 @@ use crate::whole::{optional, optional_small};
 #[schema(example = json!({"tools": ["refund"], "max": 1, "lease_ms": 30000, "wait_ms": 1000}))]
 pub struct LeaseBody {
     /// Names of tools, or patterns such as `mail_*`. Without it: every tool that only workers can do.
-    #[serde(default)]
     #[schema(max_items = 100)]
     pub tools: Option<Vec<String>>,
     /// How many tasks at most: 1 unless said otherwise.
@@ -35,7 +32,6 @@ pub struct LeaseBody {
     #[schema(maximum = 60_000)]
     pub wait_ms: Option<u64>,
     /// What people call this worker: the token's name unless said otherwise.
-    #[serde(default)]
     #[schema(min_length = 1, max_length = 100)]
     pub worker: Option<String>,
 }
@@ -69,7 +65,7 @@ pub struct LeasedTaskView {
     /// Which attempt this is, from 1.
     pub attempt: u32,
     /// When it must be done.
-    pub deadline: Option<String>,
+    pub deadline: Option<Moment>,
     /// Equal over all attempts: the tool can recognise a repetition by it.
     pub idempotency_key: String,
     /// Proves that the call was approved, where receipts are made.
@@ -97,7 +93,7 @@ impl LeasedTaskView {
             arguments_summary: task.arguments_summary,
             digest: DigestText(task.arguments.digest()),
             attempt,
-            deadline: task.deadline.map(moment),
+            deadline: task.deadline.map(Moment),
             idempotency_key: task.idempotency_key.as_str().to_owned(),
             receipt: task.receipt.as_deref().map(str::to_owned),
             context: context.attributes().clone().into_iter().collect(),
@@ -140,28 +136,12 @@ pub struct RequeueBody {
     pub digest: String,
 }
 
-/// Delivers a result: exactly one of `text`, `json`, `content` and `error`.
-#[derive(Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CompleteBody {
-    /// The lease that came with the task.
-    pub lease: String,
-    /// A text.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    pub text: Option<Box<RawValue>>,
-    /// Any JSON.
-    #[serde(default)]
-    #[schema(value_type = Option<Value>)]
-    pub json: Option<Box<RawValue>>,
-    /// Blocks of text, JSON, images and files.
-    #[serde(default)]
-    #[schema(value_type = Option<Vec<BlockView>>)]
-    pub content: Option<Box<RawValue>>,
-    /// The tool failed; the model is told this.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    pub error: Option<Box<RawValue>>,
+crate::answer::result_body! {
+    /// Delivers a result: exactly one of `text`, `json`, `content` and `error`.
+    pub struct CompleteBody {
+        /// The lease that came with the task.
+        pub lease
+    }
 }
 
 /// Says that a task was not done.
@@ -209,15 +189,15 @@ pub struct TaskView {
     /// How often it may be started.
     pub attempts_max: u32,
     /// Until when the lease holds.
-    pub leased_until: Option<String>,
+    pub leased_until: Option<Moment>,
     /// From when on it can be leased.
-    pub available_at: Option<String>,
+    pub available_at: Option<Moment>,
     /// When it must be done.
-    pub deadline: Option<String>,
+    pub deadline: Option<Moment>,
     /// When it was opened.
-    pub created_at: String,
+    pub created_at: Moment,
     /// Of a dead one: the digest of the question about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
 
@@ -238,7 +218,7 @@ pub struct WorkerView {
     /// The tools that it asked for.
     pub tools: Vec<String>,
     /// When it was seen last.
-    pub seen_at: String,
+    pub seen_at: Moment,
     /// How many tasks it has now.
     pub leases: u64,
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use holdpoint_api::{RunStatus, RunView};
+use holdpoint_api::RunView;
 use holdpoint_codec::view::{EventView, MessageView};
 use holdpoint_core::Status;
 use serde::Serialize;
@@ -115,17 +115,17 @@ Examples:
 
 async fn cancel(item: &ItemArgs, person: &PersonArgs) -> Outcome {
     let backend = item.backend.open().await?;
-    let before = backend.run(&item.id).await?.status;
+    let before = backend.run(&item.id).await?.status.0;
     if is_over(before) {
-        return Err(Failure::new(format!("the run is over: it is {}", Status::from(before).as_str())));
+        return Err(Failure::new(format!("the run is over: it is {}", before.as_str())));
     }
     let run = backend.cancel(&item.id, person).await?;
-    eprintln!("the run is {}", Status::from(run.status).as_str());
+    eprintln!("the run is {}", run.status.0.as_str());
     Ok(ExitCode::SUCCESS)
 }
 
-fn is_over(status: RunStatus) -> bool {
-    matches!(status, RunStatus::Finished | RunStatus::Failed | RunStatus::Cancelled)
+fn is_over(status: Status) -> bool {
+    matches!(status, Status::Finished | Status::Failed | Status::Cancelled)
 }
 
 const EXPORT_EXAMPLES: &str = "\

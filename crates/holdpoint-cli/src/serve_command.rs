@@ -66,7 +66,7 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
     let claimed =
         if args.new_key { replace_key(&store, &key.receipt).await } else { claim_key(&store, &key.receipt).await };
     claimed.map_err(|error| Failure::from(error).before_start())?;
-    let metrics = Metrics::new();
+    let metrics = Metrics::default();
     let shared = Shared { store: metrics.measure(store), receipt_key: Some(key.receipt.clone()) };
     let agents = setup.agents(&shared, None).await?;
     let builder = Server::builder(shared.store.clone()).metrics(metrics);

@@ -38,7 +38,9 @@ pub use event::{decode_event, encode_event};
 pub use grant::{RememberRequest, decode_grant, encode_grant};
 pub use message::message_view;
 pub use pending::{Pending, pending};
-pub use question::{StoredQuestion, decode_question, decode_question_note, encode_question, encode_question_note};
+pub use question::{
+    DecisionWord, StoredQuestion, decode_question, decode_question_note, encode_question, encode_question_note,
+};
 pub use question_digest::{imported_run, new_run, question_digest};
 pub use render::Narrator;
 pub use result::{result_from_short, result_from_short_text, result_from_text, result_to_text};

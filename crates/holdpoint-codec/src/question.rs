@@ -85,12 +85,38 @@ pub fn decode_question(stored: &[u8]) -> Result<StoredQuestion, CodecError> {
     read_record(stored, Document::Question)
 }
 
-/// A person's answer to a question, as people and programs are shown it.
+/// What a person decided about a call, in requests, events and notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionWord {
+    /// Run it; of a call in doubt: it did not happen, run it.
+    Allow,
+    /// Do not run it; of a call in doubt: give it up.
+    Deny,
+    /// Take this result in the tool's place.
+    Answer,
+    /// Of a call in doubt: it happened, with this result.
+    Happened,
+}
+
+impl DecisionWord {
+    pub(crate) fn of(answer: &Answer) -> Self {
+        match answer {
+            Answer::Approve | Answer::ApproveEdited(_) => DecisionWord::Allow,
+            Answer::Refuse { .. } => DecisionWord::Deny,
+            Answer::Supply(_) => DecisionWord::Answer,
+            Answer::Happened(_) => DecisionWord::Happened,
+        }
+    }
+}
+
+/// A person's answer to a question.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AnswerNote {
-    /// `allow`, `deny`, `answer` or `happened`.
-    pub decision: String,
+    /// What the person decided.
+    pub decision: DecisionWord,
     /// Whether the person changed the arguments.
     pub edited: bool,
     /// The person, if they have a name.
@@ -104,7 +130,7 @@ pub struct AnswerNote {
 /// The stored form of what ended a question. Never arguments or results.
 pub fn encode_question_note(answered: &CallAnswered, at: Timestamp) -> Vec<u8> {
     write_record(&AnswerNote {
-        decision: answered.answer.as_str().to_owned(),
+        decision: DecisionWord::of(&answered.answer),
         edited: matches!(answered.answer, Answer::ApproveEdited(_)),
         actor: answered.actor.id.as_ref().map(ToString::to_string),
         reason: answered.why().map(ToString::to_string),

@@ -10,7 +10,7 @@ mod schema;
 
 pub use crate::audit::{Entry as AuditDecisionView, Shadow as AuditShadowView};
 pub use crate::grant::{GrantReach, GrantView, GrantedArguments};
-pub use crate::question::AnswerNote;
+pub use crate::question::{AnswerNote, DecisionWord};
 pub use crate::result::ResultView;
 pub use crate::wire::{
     ActorWire as ActorView, BlobWire as BlobView, BlockWire as BlockView, CodeName, DecisionWire as DecisionView,

@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -8,8 +9,6 @@ use holdpoint::{DeltaHub, ReceiptKeys, RunId, RunResult, Runner};
 use holdpoint_store::{Head, Store, StoreTally};
 use tokio_util::sync::CancellationToken;
 
-use crate::Limits;
-use crate::agents::Agents;
 use crate::auth::{Caller, Tokens};
 use crate::driving::Driving;
 use crate::metrics::Metrics;
@@ -17,11 +16,13 @@ use crate::noted::Noted;
 use crate::refusal::{Answer, Refusal};
 use crate::seal::Sealer;
 use crate::streams::{Rates, Streams};
+use crate::{Limits, ServedAgent};
 
 /// Everything that a request may need.
 pub(crate) struct App {
     pub(crate) store: Store,
-    pub(crate) agents: Agents,
+    /// By name. Never empty.
+    pub(crate) agents: BTreeMap<Arc<str>, ServedAgent>,
     pub(crate) tokens: Tokens,
     pub(crate) sealer: Sealer,
     pub(crate) receipt_keys: ReceiptKeys,
@@ -36,7 +37,7 @@ pub(crate) struct App {
     /// Whoever checks the audit log right now.
     pub(crate) verifying: tokio::sync::Mutex<()>,
     /// What the store counted last, and when.
-    pub(crate) counted: tokio::sync::Mutex<Option<(Instant, StoreTally)>>,
+    pub(crate) counted: tokio::sync::Mutex<Option<(Instant, Option<StoreTally>)>>,
     /// Whether the store could be written when that was tried last, and when. What was wrong, if anything was.
     pub(crate) checked: tokio::sync::Mutex<Option<(Instant, Option<String>)>>,
     /// Set when nobody looks after runs any more although the server goes on.
@@ -62,7 +63,16 @@ pub(crate) enum Cookies {
 impl App {
     /// The shortest lease of a run here: this long after a server died, another may go on with what it did.
     pub(crate) fn lease(&self) -> Duration {
-        self.agents.runners().map(Runner::lease).min().unwrap_or(Duration::from_secs(30))
+        self.runners().map(Runner::lease).min().unwrap_or(Duration::from_secs(30))
+    }
+
+    pub(crate) fn runners(&self) -> impl Iterator<Item = &Runner> {
+        self.agents.values().map(ServedAgent::runner)
+    }
+
+    /// A runner that can read any run: reading needs a store, and no agent in particular.
+    pub(crate) fn reader(&self) -> Answer<&Runner> {
+        self.runners().next().ok_or_else(|| Refusal::internal("a server without agents"))
     }
 
     /// The head of a run that the caller's tenant owns.
@@ -89,7 +99,7 @@ impl App {
 
     /// The runner of a run's agent.
     pub(crate) fn runner_of(&self, agent: Option<&str>) -> Answer<&Runner> {
-        self.agents.find(agent.unwrap_or_default()).map(crate::ServedAgent::runner).ok_or_else(|| {
+        self.agents.get(agent.unwrap_or_default()).map(ServedAgent::runner).ok_or_else(|| {
             let detail = "this server does not run the agent of this run";
             Refusal::new(holdpoint_api::ApiCode::UnknownAgent, detail)
         })

@@ -1,5 +1,6 @@
 //! Bodies: JSON in UTF-8, within the limits, with no key twice. Each way to be something else has its code.
 
+use std::error::Error as _;
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
@@ -75,14 +76,7 @@ fn too_large(bytes_max: usize) -> Refusal {
 }
 
 fn is_too_large(error: &axum::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<http_body_util::LengthLimitError>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    matches!(error.source(), Some(cause) if cause.is::<http_body_util::LengthLimitError>())
 }
 
 /// Refuses what does not call itself JSON: a form of another site's page cannot.

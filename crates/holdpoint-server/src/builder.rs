@@ -10,7 +10,6 @@ use holdpoint_store::Store;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::Agents;
 use crate::app::{App, Cookies};
 use crate::auth::{Token, Tokens};
 use crate::driving::Driving;
@@ -32,32 +31,20 @@ pub enum BuildError {
     #[error("an agent has no name; hint: `Agent::builder().name(…)`")]
     UnnamedAgent,
     /// Two agents of one name.
-    #[error("there are two agents `{name}`")]
-    DuplicateAgent {
-        /// The name.
-        name: String,
-    },
+    #[error("there are two agents `{0}`")]
+    DuplicateAgent(String),
     /// Two tokens of one name.
-    #[error("there are two tokens `{name}`: the name says who acted")]
-    DuplicateToken {
-        /// The name.
-        name: String,
-    },
+    #[error("there are two tokens `{0}`: the name says who acted")]
+    DuplicateToken(String),
     /// Two tokens of one secret.
-    #[error("the token `{name}` has the secret of another one")]
-    SharedSecret {
-        /// The name of the second.
-        name: String,
-    },
+    #[error("the token `{0}` has the secret of another one")]
+    SharedSecret(String),
     /// A token without a name or a tenant.
     #[error("a token needs a name and a tenant")]
     BlankToken,
     /// A secret that somebody could guess.
-    #[error("the secret of the token `{name}` is too short; hint: `openssl rand -hex 32`")]
-    WeakSecret {
-        /// The token.
-        name: String,
-    },
+    #[error("the secret of the token `{0}` is too short; hint: `openssl rand -hex 32`")]
+    WeakSecret(String),
     /// The system gave no randomness for a signing key.
     #[error("no signing key was given, and none could be made")]
     NoRandomness,
@@ -86,7 +73,7 @@ impl ServerBuilder {
             receipt_keys: ReceiptKeys::new(),
             limits: Limits::default(),
             worker: InProcessWorker::Runs,
-            metrics: Metrics::new(),
+            metrics: Metrics::default(),
             cookies: Cookies::Plain,
         }
     }
@@ -163,13 +150,16 @@ impl ServerBuilder {
             let agent = agent.with_span_parent(span_parent()).with_stopping(stopping.clone());
             let served = ServedAgent { agent, ..served };
             if by_name.insert(Arc::clone(&name), served).is_some() {
-                return Err(BuildError::DuplicateAgent { name: name.to_string() });
+                return Err(BuildError::DuplicateAgent(name.to_string()));
             }
+        }
+        if by_name.is_empty() {
+            return Err(BuildError::NoAgent);
         }
         let key = self.signing_key.map_or_else(random_key, Ok)?;
         let app = App {
             store: self.store,
-            agents: Agents::new(by_name).ok_or(BuildError::NoAgent)?,
+            agents: by_name,
             tokens: Tokens::new(self.tokens),
             sealer: Sealer::new(&key),
             receipt_keys: self.receipt_keys,
@@ -201,13 +191,13 @@ fn check_tokens(tokens: &[Token]) -> Result<(), BuildError> {
             return Err(BuildError::BlankToken);
         }
         if token.weak {
-            return Err(BuildError::WeakSecret { name });
+            return Err(BuildError::WeakSecret(name));
         }
         if !names.insert(&token.name) {
-            return Err(BuildError::DuplicateToken { name });
+            return Err(BuildError::DuplicateToken(name));
         }
         if !hashes.insert(token.hash) {
-            return Err(BuildError::SharedSecret { name });
+            return Err(BuildError::SharedSecret(name));
         }
     }
     Ok(())

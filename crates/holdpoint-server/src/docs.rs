@@ -1,14 +1,13 @@
 //! The page at `/docs`: the OpenAPI document and the codes, made here, with nothing from anywhere else.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::middleware::Next;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use holdpoint::Code;
 use holdpoint_api::{ApiCode, ProblemCode};
-use http::{HeaderValue, header};
+use http::header;
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 
@@ -20,30 +19,18 @@ table{border-collapse:collapse}td,th{text-align:left;padding:.2rem 1rem .2rem 0;
 .method{display:inline-block;min-width:4.5rem;font-weight:600}
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}pre{background:#262626}a{color:#8bf}}";
 
-/// The whole page.
-#[derive(Clone)]
-pub(crate) struct Page(Arc<str>);
-
-impl IntoResponse for Page {
-    fn into_response(self) -> Response {
-        let mut response = Html(self.0.to_string()).into_response();
-        let policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-        response
-    }
-}
+/// Nothing but its own style.
+pub(crate) const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Nothing of this server is shown inside another page, and no address of it is told to others.
 pub(crate) async fn harden(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    response
+    let headers = [(header::REFERRER_POLICY, "no-referrer"), (header::X_FRAME_OPTIONS, "DENY")];
+    (headers, next.run(request).await).into_response()
 }
 
-/// Makes the page once.
-pub(crate) fn page(document: &OpenApi) -> Page {
+/// The whole page.
+pub(crate) fn page(document: &OpenApi) -> String {
     let document = serde_json::to_value(document).unwrap_or_default();
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Holdpoint API</title>\
@@ -61,7 +48,7 @@ pub(crate) fn page(document: &OpenApi) -> Page {
         let _ = write!(html, "<h3 id=\"schema-{0}\">{0}</h3><pre>{1}</pre>", escaped(name), escaped(&shown));
     }
     write_codes(&mut html);
-    Page(html.into())
+    html
 }
 
 fn write_tag(html: &mut String, document: &Value, tag: &Value) {

@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use holdpoint::{Error, RunId, RunResult, RunStream, StreamEvent};
-use holdpoint_codec::view::EventView;
-use holdpoint_core::Revision;
-use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, oneshot};
 use tokio_util::task::TaskTracker;
 
@@ -16,13 +13,7 @@ use crate::limits::LIVE_EVENTS_MAX;
 use crate::refusal::{Answer, Refusal};
 
 /// Something that happened right now in a run that is driven here.
-#[derive(Clone)]
-pub(crate) enum Live {
-    /// It is in the log under this number.
-    Durable(Revision, Arc<EventView>),
-    /// It is nowhere else.
-    Transient(Arc<Value>),
-}
+pub(crate) type Live = Arc<StreamEvent>;
 
 /// The runs that this server drives because somebody asked.
 #[derive(Clone)]
@@ -34,9 +25,7 @@ pub(crate) struct Driving {
 }
 
 /// Room for one more run. It is free again when its driver is done.
-pub(crate) struct Room {
-    _permit: OwnedSemaphorePermit,
-}
+pub(crate) type Room = OwnedSemaphorePermit;
 
 /// Tells those who listen what happens in runs that are driven here. A run that is not has no channel and costs nothing.
 #[derive(Default)]
@@ -72,16 +61,11 @@ struct Driver {
 }
 
 impl Driver {
-    fn tell(&self, event: &StreamEvent) {
-        if self.sender.receiver_count() == 0 {
-            return;
+    fn tell(&self, event: StreamEvent) {
+        if self.sender.receiver_count() > 0 {
+            // Those who stopped listening a moment ago miss nothing.
+            let _ = self.sender.send(Arc::new(event));
         }
-        let live = match event {
-            StreamEvent::Durable(durable) => Live::Durable(durable.seq(), Arc::clone(durable.view())),
-            transient => Live::Transient(Arc::new(transient.to_json())),
-        };
-        // Those who stopped listening a moment ago miss nothing.
-        let _ = self.sender.send(live);
     }
 }
 
@@ -107,7 +91,7 @@ impl Driving {
 
     /// Room for one more run, if there is any. What finds none is left to the keeper, which takes it when it can.
     pub(crate) fn room(&self) -> Option<Room> {
-        Arc::clone(&self.rooms).try_acquire_owned().ok().map(|permit| Room { _permit: permit })
+        Arc::clone(&self.rooms).try_acquire_owned().ok()
     }
 
     /// What happens in a run from now on, if it is driven here.
@@ -129,7 +113,7 @@ impl Driving {
         let live = driver.sender.subscribe();
         self.tracker.spawn(async move {
             while let Some(event) = stream.next().await {
-                driver.tell(&event);
+                driver.tell(event);
             }
             drop(driver);
             drop(room);
@@ -165,33 +149,22 @@ pub(crate) struct Driven {
     pub(crate) live: broadcast::Receiver<Live>,
 }
 
-/// What became of what was asked.
-pub(crate) enum Accepted {
-    /// It is durable. The run as it was then: it goes on.
-    Moved(Box<RunResult>),
-    /// It was accepted and changed nothing, or the segment is over already.
-    Still(Box<RunResult>),
-}
-
 impl Driven {
-    /// Waits until what was asked is durable.
+    /// The run once the first commit of the segment is durable, or as it was if the segment is over and committed nothing.
     ///
     /// # Errors
     /// When it was not accepted: nothing changed.
-    pub(crate) async fn accepted(&mut self) -> Answer<Accepted> {
+    pub(crate) async fn accepted(&mut self) -> Answer<RunResult> {
         if let Some(run) = (&mut self.is_accepted).await {
-            return Ok(Accepted::Moved(Box::new(run)));
+            return Ok(run);
         }
         let result = (&mut self.is_done).await.map_err(|_| Refusal::internal("a driver ended without a word"))?;
-        Ok(Accepted::Still(Box::new(result?)))
+        Ok(result?)
     }
 
-    /// Waits for the end of a segment that goes on, but not longer than that. Nothing when it is not over by then, or when somebody
-    /// else goes on with the run.
+    /// Waits for the end of a segment that committed something, but not longer than that. Nothing when it is not over by then, or
+    /// when somebody else goes on with the run.
     pub(crate) async fn done(&mut self, wait: Duration) -> Option<RunResult> {
-        if wait.is_zero() {
-            return None;
-        }
         let result = tokio::time::timeout(wait, &mut self.is_done).await.ok()?.ok()?;
         result.ok()
     }

@@ -6,9 +6,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{self, Stream};
+use futures_util::stream;
 use holdpoint::{DeltaListener, RunId, StreamEvent};
 use holdpoint_codec::view::{EventKind, EventView};
 use holdpoint_codec::{Narrator, decode_event, new_run};
@@ -19,7 +20,9 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::app::App;
+use crate::auth::Caller;
 use crate::driving::Live;
+use crate::idempotency::Streamed;
 use crate::limits::KEEP_ALIVE;
 use crate::sse;
 use crate::streams::StreamPermit;
@@ -33,15 +36,37 @@ pub(crate) enum Until {
     RunIsOver,
 }
 
-/// What is followed, and within what.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) scope: &'a Scope,
-    pub(crate) run: &'a RunId,
+/// A run that a response streams, from an event on.
+pub(crate) struct Streaming {
+    pub(crate) run: RunId,
+    pub(crate) after: Revision,
+    /// Hears the driver from its first word on: nothing has to be read before.
+    pub(crate) live: Option<broadcast::Receiver<Live>>,
+    pub(crate) permit: StreamPermit,
+}
+
+impl Streaming {
+    /// The events of a segment. The response says which, so that it can be streamed again.
+    pub(crate) fn segment(self, app: &Arc<App>, caller: &Caller) -> Response {
+        let streamed = Streamed { run: self.run.clone(), after: self.after };
+        let mut response = self.follow(app, caller, Until::SegmentEnds);
+        response.extensions_mut().insert(streamed);
+        response
+    }
+
+    /// The events within what the caller may see.
+    pub(crate) fn follow(self, app: &Arc<App>, caller: &Caller, until: Until) -> Response {
+        let follower = Follower::new(app, caller.scope.clone(), self, until);
+        let frames = stream::unfold(follower, |mut follower| async move {
+            let frame = follower.next().await?;
+            Some((frame, follower))
+        });
+        sse::response(app, caller, frames)
+    }
 }
 
 /// Somebody who follows a run.
-pub(crate) struct Follower {
+struct Follower {
     app: Arc<App>,
     scope: Scope,
     run: RunId,
@@ -79,43 +104,27 @@ enum Woken {
 }
 
 impl Follower {
-    /// Whoever follows reads within what the caller may see.
-    pub(crate) fn new(app: &Arc<App>, place: Place<'_>, after: Revision, until: Until, permit: StreamPermit) -> Self {
+    fn new(app: &Arc<App>, scope: Scope, streaming: Streaming, until: Until) -> Self {
+        let Streaming { run, after, live, permit } = streaming;
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         keep_alive.reset();
         Self {
             app: Arc::clone(app),
-            scope: place.scope.clone(),
-            run: place.run.clone(),
+            scope,
+            run,
             after,
             until,
             narrator: None,
-            live: None,
+            state: if live.is_some() { State::Following } else { State::Behind },
+            live,
             deltas: None,
             changed: None,
-            ready: VecDeque::from([sse::opening()]),
+            ready: VecDeque::from([sse::opening(None)]),
             keep_alive,
-            state: State::Behind,
             at_end: false,
             _permit: permit,
         }
-    }
-
-    /// Listens to a driver from its first word on: nothing has to be read before.
-    #[must_use]
-    pub(crate) fn listening(mut self, live: broadcast::Receiver<Live>) -> Self {
-        self.live = Some(live);
-        self.state = State::Following;
-        self
-    }
-
-    /// As a stream of frames.
-    pub(crate) fn frames(self) -> impl Stream<Item = Bytes> + Send + 'static {
-        stream::unfold(self, |mut follower| async move {
-            let frame = follower.next().await?;
-            Some((frame, follower))
-        })
     }
 
     async fn next(&mut self) -> Option<Bytes> {
@@ -127,9 +136,7 @@ impl Follower {
                 State::Over => return None,
                 State::Behind => {
                     self.state = State::Following;
-                    if self.live.is_none() {
-                        self.live = self.app.driving.listen(&self.run);
-                    }
+                    self.live = self.app.driving.listen(&self.run);
                     self.catch_up().await;
                 }
                 State::Following => match self.wake().await {
@@ -149,53 +156,40 @@ impl Follower {
     }
 
     async fn wake(&mut self) -> Woken {
-        let stopping = self.app.stopping.cancelled();
-        match &mut self.live {
-            Some(live) => tokio::select! {
-                biased;
-                heard = live.recv() => Woken::Live(heard),
-                () = stopping => Woken::Stopping,
-                _ = self.keep_alive.tick() => Woken::Idle,
-            },
-            None => {
-                let (store, run, after) = (&self.app.store, &self.run, self.after);
-                let changed = self.changed.get_or_insert_with(|| {
-                    let (store, run) = (store.clone(), run.clone());
-                    Box::pin(async move { store.runs.changed(&run, after).await })
-                });
-                let said = async {
-                    match &mut self.deltas {
-                        Some(deltas) => deltas.next().await,
-                        None => std::future::pending().await,
-                    }
-                };
-                let woken = tokio::select! {
-                    biased;
-                    event = said => Woken::Said(event),
-                    changed = changed => Woken::Changed(changed),
-                    () = stopping => Woken::Stopping,
-                    _ = self.keep_alive.tick() => Woken::Idle,
-                };
-                if matches!(woken, Woken::Changed(_)) {
-                    self.changed = None;
-                }
-                woken
-            }
+        if self.live.is_none() && self.changed.is_none() {
+            let (store, run, after) = (self.app.store.clone(), self.run.clone(), self.after);
+            self.changed = Some(Box::pin(async move { store.runs.changed(&run, after).await }));
         }
+        let woken = tokio::select! {
+            biased;
+            heard = output(self.live.as_mut().map(broadcast::Receiver::recv)) => Woken::Live(heard),
+            event = output(self.deltas.as_mut().map(DeltaListener::next)) => Woken::Said(event),
+            changed = output(self.changed.as_mut()) => Woken::Changed(changed),
+            () = self.app.stopping.cancelled() => Woken::Stopping,
+            _ = self.keep_alive.tick() => Woken::Idle,
+        };
+        if matches!(woken, Woken::Changed(_)) {
+            self.changed = None;
+        }
+        woken
     }
 
     async fn hear(&mut self, heard: Result<Live, RecvError>) {
         match heard {
-            Ok(Live::Transient(json)) => self.ready.push_back(sse::event(None, &json)),
-            Ok(Live::Durable(seq, _)) if seq <= self.after => {}
-            Ok(Live::Durable(seq, view)) if seq.0 == self.after.0 + 1 => {
-                // What is told from here on the narrator did not see.
-                self.narrator = None;
-                self.tell(seq, &view);
-                self.end_if_over();
-            }
-            // Something was committed by others, or this reader was too slow: the store has it all.
-            Ok(Live::Durable(..)) | Err(RecvError::Lagged(_)) => self.catch_up().await,
+            Ok(event) => match &*event {
+                StreamEvent::Durable(durable) if durable.seq() <= self.after => {}
+                StreamEvent::Durable(durable) if durable.seq().0 == self.after.0 + 1 => {
+                    // What is told from here on the narrator did not see.
+                    self.narrator = None;
+                    self.tell(durable.seq(), durable.view());
+                    self.end_if_over();
+                }
+                // Something was committed by others: the store has it all.
+                StreamEvent::Durable(_) => self.catch_up().await,
+                transient => self.ready.push_back(sse::event(None, &transient.to_json())),
+            },
+            // This reader was too slow.
+            Err(RecvError::Lagged(_)) => self.catch_up().await,
             Err(RecvError::Closed) => {
                 self.live = None;
                 self.catch_up().await;
@@ -257,5 +251,13 @@ impl Follower {
     fn end(&mut self, why: &str) {
         self.ready.push_back(sse::comment(why));
         self.state = State::Over;
+    }
+}
+
+/// The output of a future; without one, nothing ever.
+async fn output<F: Future>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
     }
 }

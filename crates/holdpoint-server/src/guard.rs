@@ -40,20 +40,20 @@ fn check(headers: &HeaderMap, uri_host: Option<&str>) -> Answer<()> {
         let detail = "without tokens only `localhost`, `127.0.0.1` and `[::1]` are served; hint: configure a token";
         return Err(Refusal::new(ApiCode::HostNotAllowed, detail));
     }
-    if !origin_is_ours(headers) {
-        return Err(Refusal::new(ApiCode::OriginNotAllowed, "the request comes from another site's page"));
-    }
-    Ok(())
+    expect_own_page(headers)
 }
 
-/// Whether no page sent the request, or one that came from the same host and port.
-pub(crate) fn origin_is_ours(headers: &HeaderMap) -> bool {
+/// # Errors
+/// `origin_not_allowed` when a page that did not come from the same host and port sent the request.
+pub(crate) fn expect_own_page(headers: &HeaderMap) -> Answer<()> {
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
-    headers.get_all(header::ORIGIN).iter().all(|origin| {
+    let ours = headers.get_all(header::ORIGIN).iter().all(|origin| {
         let origin = origin.to_str().ok();
         let authority = origin.and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
         authority.is_some() && authority == host
-    })
+    });
+    let refusal = || Refusal::new(ApiCode::OriginNotAllowed, "the request comes from another site's page");
+    if ours { Ok(()) } else { Err(refusal()) }
 }
 
 fn without_port(host: &str) -> &str {

@@ -23,13 +23,11 @@ use tracing::Instrument;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::read_all;
-use crate::follow::{Follower, Place, Until};
+use crate::follow::Streaming;
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 use crate::params::Wants;
 use crate::refusal::{Answer, Refusal};
 use crate::seal::Purpose;
-use crate::sse;
-use crate::view::run_view_for;
 
 const KEY: &str = "idempotency-key";
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -72,14 +70,15 @@ pub(crate) async fn once(State(app): State<Arc<App>>, request: Request, next: Ne
     let caller = caller.ok_or_else(|| Refusal::internal("a key without a caller"))?;
     let bytes = read_all(&parts.headers, body, app.limits.body_bytes_max).await?;
     let reservation = reservation(&app, &parts, &caller, key, &bytes);
-    let since = Instant::now();
-    match app.store.state.reserve(&reservation).await? {
+    // Nobody without the server's key can guess what comes of a request.
+    let sealed = format!("{}\n{}", reservation.key.to_text(), reservation.digest).into_bytes();
+    let name: Arc<str> = app.sealer.tag_text(Purpose::REQUEST, &sealed).into();
+    let keyed = Keyed { moves: Moves::of(&parts), since: Instant::now(), app, caller, reservation, name };
+    match keyed.app.store.state.reserve(&keyed.reservation).await? {
         Reserved::New => {}
         Reserved::Again => {
-            if let Some(moves) = Moves::of(&parts)
-                && let Some(accepted) = moves.accepted(&app, &caller, &request_name(&app, &reservation)).await
-            {
-                return Ok(keep(&app, &reservation, since, accepted).await);
+            if let Some(accepted) = keyed.accepted().await {
+                return Ok(keyed.keep(accepted).await);
             }
         }
         Reserved::InProgress => {
@@ -90,32 +89,25 @@ pub(crate) async fn once(State(app): State<Arc<App>>, request: Request, next: Ne
             let detail = "this key was used for a request with another body; hint: use a new key";
             return Err(Refusal::new(ApiCode::IdempotencyMismatch, detail));
         }
-        Reserved::Kept(kept) => return replay(&app, &caller, &kept),
+        Reserved::Kept(kept) => return keyed.replay(&kept),
     }
-    let tag = app.sealer.tag(Purpose::RunId, &name_of(&reservation));
-    let mut id = [0; 16];
-    id.copy_from_slice(&tag[..16]);
+    let tag = keyed.app.sealer.tag(Purpose::RUN_ID, &sealed);
+    let id = std::array::from_fn(|at| tag[at]);
     parts.extensions.insert(DerivedRun(RunId::new(uuid::Builder::from_custom_bytes(id).into_uuid().to_string())));
-    let name = request_name(&app, &reservation);
-    parts.extensions.insert(RequestName(Arc::clone(&name)));
-    let moves = Moves::of(&parts);
+    parts.extensions.insert(RequestName(Arc::clone(&keyed.name)));
     let request = Request::from_parts(parts, Body::from(bytes));
+    let driving = keyed.app.driving.clone();
     // Whoever goes away now must find the response when they come again.
-    let doing = {
-        let app = Arc::clone(&app);
-        async move {
-            let mut response = next.run(request).await;
-            if !response.status().is_success()
-                && let Some(moves) = moves
-                && let Some(accepted) = moves.accepted(&app, &caller, &name).await
-            {
-                response = accepted;
-            }
-            Ok(keep(&app, &reservation, since, response).await)
+    let doing = async move {
+        let mut response = next.run(request).await;
+        if !response.status().is_success()
+            && let Some(accepted) = keyed.accepted().await
+        {
+            response = accepted;
         }
+        Ok(keyed.keep(response).await)
     };
-    let doing = doing.instrument(tracing::Span::current());
-    app.driving.see_through(doing).await
+    driving.see_through(doing.instrument(tracing::Span::current())).await
 }
 
 fn key_of(method: &Method, headers: &HeaderMap) -> Answer<Option<String>> {
@@ -149,41 +141,10 @@ impl Moves {
         };
         Some(Self { run, wants: Wants::of(&parts.headers) })
     }
-
-    /// What to answer if the run accepted this request before, on a server that died before it could say so.
-    async fn accepted(&self, app: &Arc<App>, caller: &Caller, name: &str) -> Option<Response> {
-        let records = app.store.runs.load(&caller.scope, &self.run, Revision(0)).await.ok()?;
-        let mut run = new_run(self.run.clone());
-        let mut found = None;
-        for record in records {
-            let entry = decode_event(&record.body).ok()?;
-            run.apply(&entry);
-            if entry.event.request().is_some_and(|request| **request == *name) {
-                found = Some(record.seq);
-            }
-        }
-        let after = Revision(found?.0.saturating_sub(1));
-        let mut response = match self.wants {
-            Wants::Json => Json(run_view_for(caller, &run)).into_response(),
-            Wants::Events if caller.sees(&run) => streamed(app, caller, &self.run, after).ok()?,
-            Wants::Events => return None,
-        };
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-        Some(response)
-    }
-}
-
-fn streamed(app: &Arc<App>, caller: &Caller, run: &RunId, after: Revision) -> Answer<Response> {
-    let permit = app.streams.open(&caller.name)?;
-    let place = Place { scope: &caller.scope, run };
-    let follower = Follower::new(app, place, after, Until::SegmentEnds, permit);
-    let mut response = sse::response(app, caller, follower.frames());
-    response.extensions_mut().insert(Streamed { run: run.clone(), after });
-    Ok(response)
 }
 
 fn reservation(app: &App, parts: &Parts, caller: &Caller, key: String, bytes: &Bytes) -> Reservation {
-    // How long to wait is no part of what is asked for.
+    // How long to wait is no part of what is asked for. A digest, because a route may have any length.
     let route = parts.uri.path();
     let tenant = caller.scope.tenant().unwrap_or_default();
     // The length first, so that no two senders have one name.
@@ -195,98 +156,128 @@ fn reservation(app: &App, parts: &Parts, caller: &Caller, key: String, bytes: &B
     }
     hash.update(bytes);
     Reservation {
-        key: ResponseKey { sender: sender.into(), route: short(route).into(), key: key.into() },
+        key: ResponseKey {
+            sender: sender.into(),
+            route: Digest(sha2::Sha256::digest(route).into()).to_string().into(),
+            key: key.into(),
+        },
         digest: Digest(hash.finalize().into()),
         reserved_ms: u64::try_from(app.lease().as_millis()).unwrap_or(u64::MAX),
     }
 }
 
-/// A route of any length in a few letters.
-fn short(route: &str) -> String {
-    let digest: [u8; 32] = sha2::Sha256::digest(route.as_bytes()).into();
-    Digest(digest).to_string()
+/// A request with a key.
+struct Keyed {
+    app: Arc<App>,
+    caller: Caller,
+    reservation: Reservation,
+    /// When it was reserved.
+    since: Instant,
+    name: Arc<str>,
+    moves: Option<Moves>,
 }
 
-fn request_name(app: &App, reservation: &Reservation) -> Arc<str> {
-    app.sealer.tag_text(Purpose::Request, &name_of(reservation)).into()
-}
-
-/// What is sealed for a request: nobody without the server's key can guess what comes of it.
-fn name_of(reservation: &Reservation) -> Vec<u8> {
-    format!("{}\n{}", reservation.key.to_text(), reservation.digest).into_bytes()
-}
-
-/// Keeps a response that says that something was done. Of anything else nothing came, so it may be tried again.
-async fn keep(app: &App, reservation: &Reservation, since: Instant, response: Response) -> Response {
-    let key = &reservation.key;
-    if !response.status().is_success() {
-        return match forget(app, reservation, since).await {
-            Ok(()) => response,
-            Err(error) => Refusal::from(error).into_response(),
-        };
-    }
-    let status = response.status().as_u16();
-    let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let streamed = response.extensions().get::<Streamed>().cloned();
-    if streamed.is_none() && !fits(response.body()) {
-        // It was done, and the client is told so. Sent again it is done again or refused as any other request.
-        tracing::warn!(target: "holdpoint", "a response is too large to be kept");
-        let _ = forget(app, reservation, since).await;
-        return response;
-    }
-    let (kept, response) = match streamed {
-        Some(Streamed { run, after }) => {
-            let streamed = Some((run.as_str().to_owned(), after.0));
-            (Kept { v: 1, status, location, body: None, streamed }, response)
+impl Keyed {
+    /// What to answer if the run accepted this request before, on a server that died before it could say so.
+    async fn accepted(&self) -> Option<Response> {
+        let Moves { run: id, wants } = self.moves.as_ref()?;
+        let records = self.app.store.runs.load(&self.caller.scope, id, Revision(0)).await.ok()?;
+        let mut run = new_run(id.clone());
+        let mut found = None;
+        for record in records {
+            let entry = decode_event(&record.body).ok()?;
+            run.apply(&entry);
+            if entry.event.request().is_some_and(|request| **request == *self.name) {
+                found = Some(record.seq);
+            }
         }
-        None => {
-            let (parts, body) = response.into_parts();
+        let after = Revision(found?.0.saturating_sub(1));
+        let response = match wants {
+            Wants::Json => Json(self.caller.run_view(&run)).into_response(),
+            Wants::Events if self.caller.sees(&run) => self.stream(id.clone(), after).ok()?,
+            Wants::Events => return None,
+        };
+        Some(replayed(response))
+    }
+
+    fn stream(&self, run: RunId, after: Revision) -> Answer<Response> {
+        let permit = self.app.streams.open(&self.caller.name)?;
+        Ok(Streaming { run, after, live: None, permit }.segment(&self.app, &self.caller))
+    }
+
+    /// Keeps a response that says that something was done. Of anything else nothing came, so it may be tried again.
+    async fn keep(&self, response: Response) -> Response {
+        if !response.status().is_success() {
+            return match self.forget().await {
+                Ok(()) => response,
+                Err(error) => Refusal::from(error).into_response(),
+            };
+        }
+        let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+        let mut kept = Kept {
+            v: 1,
+            status: response.status().as_u16(),
+            location: location.map(str::to_owned),
+            body: None,
+            streamed: response.extensions().get().map(|Streamed { run, after }| (run.as_str().to_owned(), after.0)),
+        };
+        let mut response = response;
+        if kept.streamed.is_none() {
+            if !fits(response.body()) {
+                // It was done, and the client is told so. Sent again it is done again or refused as any other request.
+                tracing::warn!(target: "holdpoint", "a response is too large to be kept");
+                let _ = self.forget().await;
+                return response;
+            }
+            let body = std::mem::take(response.body_mut());
             let Ok(bytes) = axum::body::to_bytes(body, RESPONSE_BYTES_MAX).await else {
                 return Refusal::internal("a response that cannot be kept").into_response();
             };
-            let body = String::from_utf8(bytes.to_vec()).ok();
-            (Kept { v: 1, status, location, body, streamed: None }, Response::from_parts(parts, Body::from(bytes)))
+            kept.body = String::from_utf8(bytes.to_vec()).ok();
+            *response.body_mut() = Body::from(bytes);
         }
-    };
-    let text = serde_json::to_vec(&kept).unwrap_or_default();
-    if let Err(error) = app.store.state.keep(key, text).await {
-        // It was done, and the client is told so. Sent again it is done again or refused as any other request.
-        tracing::warn!(target: "holdpoint", code = %error.code(), "a response could not be kept");
+        let text = serde_json::to_vec(&kept).unwrap_or_default();
+        if let Err(error) = self.app.store.state.keep(&self.reservation.key, text).await {
+            // It was done, and the client is told so. Sent again it is done again or refused as any other request.
+            tracing::warn!(target: "holdpoint", code = %error.code(), "a response could not be kept");
+        }
+        response
     }
-    response
+
+    /// Lets the same request be done again, unless somebody else may be doing it by now: what took too long reserves nothing
+    /// any more.
+    async fn forget(&self) -> Result<(), StoreError> {
+        // The store counts with a clock of its own.
+        if self.since.elapsed() >= Duration::from_millis(self.reservation.reserved_ms / 10 * 9) {
+            return Ok(());
+        }
+        self.app.store.state.forget(&self.reservation.key).await
+    }
+
+    fn replay(&self, kept: &[u8]) -> Answer<Response> {
+        let kept: Kept = serde_json::from_slice(kept).map_err(|_| Refusal::internal("a kept response"))?;
+        let mut response = match kept.streamed {
+            Some((run, after)) => self.stream(RunId::new(run), Revision(after))?,
+            None => {
+                let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+                (json, kept.body.unwrap_or_default()).into_response()
+            }
+        };
+        *response.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+        if let Some(location) = kept.location.and_then(|location| HeaderValue::from_str(&location).ok()) {
+            response.headers_mut().insert(header::LOCATION, location);
+        }
+        Ok(replayed(response))
+    }
 }
 
-/// Lets the same request be done again, unless somebody else may be doing it by now: what took too long reserves nothing
-/// any more.
-async fn forget(app: &App, reservation: &Reservation, since: Instant) -> Result<(), StoreError> {
-    // The store counts with a clock of its own.
-    if since.elapsed() >= Duration::from_millis(reservation.reserved_ms / 10 * 9) {
-        return Ok(());
-    }
-    app.store.state.forget(&reservation.key).await
+fn replayed(mut response: Response) -> Response {
+    response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    response
 }
 
 /// Whether a body is known to be small enough to be kept.
 fn fits(body: &Body) -> bool {
     let most = u64::try_from(RESPONSE_BYTES_MAX).unwrap_or(u64::MAX);
     HttpBody::size_hint(body).upper().is_some_and(|bytes| bytes <= most)
-}
-
-fn replay(app: &Arc<App>, caller: &Caller, kept: &[u8]) -> Answer<Response> {
-    let kept: Kept = serde_json::from_slice(kept).map_err(|_| Refusal::internal("a kept response"))?;
-    let mut response = match &kept.streamed {
-        Some((run, after)) => streamed(app, caller, &RunId::new(run.as_str()), Revision(*after))?,
-        None => {
-            let mut response = kept.body.clone().unwrap_or_default().into_response();
-            let json = HeaderValue::from_static("application/json");
-            response.headers_mut().insert(header::CONTENT_TYPE, json);
-            response
-        }
-    };
-    *response.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
-    if let Some(location) = kept.location.and_then(|location| HeaderValue::from_str(&location).ok()) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
-    response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-    Ok(response)
 }

@@ -29,7 +29,6 @@ mod server;
 mod sse;
 mod streams;
 mod telemetry;
-mod view;
 
 pub use agents::ServedAgent;
 pub use auth::{Token, TokenRole};

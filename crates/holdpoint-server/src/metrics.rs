@@ -9,12 +9,12 @@ use holdpoint::{Happening, InstrumentSink};
 use holdpoint_api::ToolStatistics;
 use holdpoint_store::{Scope, StoreTally};
 use http::Method;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use serde_json::Value;
 
 mod measured;
@@ -22,92 +22,43 @@ mod measured;
 /// The bounds of histograms, in seconds.
 const SECONDS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    method: String,
-    route: String,
-    status: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Route {
-    route: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    agent: String,
-    reason: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
-struct ToolLabels {
-    agent: String,
-    tool: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ToolOutcome {
-    agent: String,
-    tool: String,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AgentLabel {
-    agent: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Operation {
-    operation: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabel {
-    state: &'static str,
-}
-
+/// Each label with its value.
+type Labels<const N: usize> = [(&'static str, String); N];
+type Counters<const N: usize> = Family<Labels<N>, Counter>;
+type Gauges = Family<Labels<1>, Gauge>;
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// Counts what happens in this process. Cheap to clone; clones count together.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Metrics {
     inner: Arc<Inner>,
 }
 
+#[derive(Debug)]
 struct Inner {
     registry: Registry,
     /// What is looked up in the store: left out while that is out of reach.
     stored: Registry,
-    requests: Family<RequestLabels, Counter>,
-    request_seconds: Histograms<Route>,
-    runs: Family<Reason, Counter>,
-    pauses: Family<Reason, Counter>,
-    model_calls: Family<AgentLabel, Counter>,
-    tool_calls: Family<ToolOutcome, Counter>,
-    tool_seconds: Histograms<ToolLabels>,
-    store_seconds: Histograms<Operation>,
+    requests: Counters<3>,
+    request_seconds: Histograms<Labels<1>>,
+    runs: Counters<2>,
+    pauses: Counters<2>,
+    model_calls: Counters<1>,
+    tool_calls: Counters<3>,
+    tool_seconds: Histograms<Labels<2>>,
+    store_seconds: Histograms<[(&'static str, &'static str); 1]>,
     approvals: Gauge<i64, AtomicI64>,
     approval_age: Gauge<f64, AtomicU64>,
-    tasks: Family<StateLabel, Gauge>,
-    open_runs: Family<StateLabel, Gauge>,
+    tasks: Gauges,
+    open_runs: Gauges,
     streams: Gauge,
     driven: Gauge,
-    tools: Mutex<BTreeMap<ToolLabels, ByTenant>>,
+    /// By agent and tool.
+    tools: Mutex<BTreeMap<(String, String), ByTenant>>,
 }
 
 /// No tenant learns of another's calls (I15).
 type ByTenant = BTreeMap<Option<String>, ToolStatistics>;
-
-/// What is looked up when somebody asks for the numbers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Levels {
-    /// What the store counted, and how long its oldest question waits. Nothing while it is out of reach.
-    pub(crate) stored: Option<(StoreTally, Duration)>,
-    pub(crate) streams: usize,
-    pub(crate) driven: usize,
-}
 
 /// Methods by name. What nobody knows is one name, or clients could make as many as they like.
 pub(crate) fn known(method: &Method) -> &str {
@@ -119,74 +70,45 @@ pub(crate) fn known(method: &Method) -> &str {
     }
 }
 
-fn histogram() -> Histogram {
-    Histogram::new(SECONDS)
+/// Makes a metric and has it encoded with the others.
+fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 fn histograms<L: Clone + std::hash::Hash + Eq>() -> Histograms<L> {
-    Family::new_with_constructor(histogram as fn() -> Histogram)
-}
-
-impl Default for Inner {
-    fn default() -> Self {
-        Self {
-            registry: Registry::default(),
-            stored: Registry::default(),
-            requests: Family::default(),
-            request_seconds: histograms(),
-            runs: Family::default(),
-            pauses: Family::default(),
-            model_calls: Family::default(),
-            tool_calls: Family::default(),
-            tool_seconds: histograms(),
-            store_seconds: histograms(),
-            approvals: Gauge::default(),
-            approval_age: Gauge::default(),
-            tasks: Family::default(),
-            open_runs: Family::default(),
-            streams: Gauge::default(),
-            driven: Gauge::default(),
-            tools: Mutex::default(),
-        }
-    }
+    Family::new_with_constructor(|| Histogram::new(SECONDS))
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new()
+        let (mut own, mut stored) = (Registry::with_prefix("holdpoint"), Registry::with_prefix("holdpoint"));
+        let first_byte = "Time to the first byte of the answer";
+        let oldest = "How long the question waits that waits longest";
+        let inner = Inner {
+            requests: add(&mut own, "http_requests", "Requests answered", Family::default()),
+            request_seconds: add(&mut own, "http_request_seconds", first_byte, histograms()),
+            runs: add(&mut own, "runs", "Segments of runs that ended, by why", Family::default()),
+            pauses: add(&mut own, "pauses", "Pauses of runs, by what they wait for", Family::default()),
+            model_calls: add(&mut own, "model_calls", "Calls of models", Family::default()),
+            tool_calls: add(&mut own, "tool_calls", "Calls of tools that ended", Family::default()),
+            tool_seconds: add(&mut own, "tool_seconds", "How long calls of tools took", histograms()),
+            store_seconds: add(&mut own, "store_seconds", "How long the store took", histograms()),
+            streams: add(&mut own, "streams_open", "Event streams that are open", Gauge::default()),
+            driven: add(&mut own, "runs_driven", "Runs that requests to this process drive now", Gauge::default()),
+            approvals: add(&mut stored, "approvals_waiting", "Questions that wait for people", Gauge::default()),
+            approval_age: add(&mut stored, "approvals_oldest_seconds", oldest, Gauge::default()),
+            tasks: add(&mut stored, "tasks", "Tasks in the queue, by where they are", Family::default()),
+            open_runs: add(&mut stored, "runs_open", "Runs that are not over, by where they are", Family::default()),
+            tools: Mutex::default(),
+            registry: own,
+            stored,
+        };
+        Self { inner: Arc::new(inner) }
     }
 }
 
 impl Metrics {
-    /// Nothing happened yet.
-    pub fn new() -> Self {
-        let mut inner = Inner::default();
-        let mut registry = Registry::with_prefix("holdpoint");
-        registry.register("http_requests", "Requests answered", inner.requests.clone());
-        registry.register(
-            "http_request_seconds",
-            "Time to the first byte of the answer",
-            inner.request_seconds.clone(),
-        );
-        registry.register("runs", "Segments of runs that ended, by why", inner.runs.clone());
-        registry.register("pauses", "Pauses of runs, by what they wait for", inner.pauses.clone());
-        registry.register("model_calls", "Calls of models", inner.model_calls.clone());
-        registry.register("tool_calls", "Calls of tools that ended", inner.tool_calls.clone());
-        registry.register("tool_seconds", "How long calls of tools took", inner.tool_seconds.clone());
-        registry.register("store_seconds", "How long the store took", inner.store_seconds.clone());
-        registry.register("streams_open", "Event streams that are open", inner.streams.clone());
-        registry.register("runs_driven", "Runs that requests to this process drive now", inner.driven.clone());
-        inner.registry = registry;
-        let mut stored = Registry::with_prefix("holdpoint");
-        stored.register("approvals_waiting", "Questions that wait for people", inner.approvals.clone());
-        let help = "How long the question waits that waits longest";
-        stored.register("approvals_oldest_seconds", help, inner.approval_age.clone());
-        stored.register("tasks", "Tasks in the queue, by where they are", inner.tasks.clone());
-        stored.register("runs_open", "Runs that are not over, by where they are", inner.open_runs.clone());
-        inner.stored = stored;
-        Self { inner: Arc::new(inner) }
-    }
-
     /// What an agent's happenings are told to.
     pub fn sink(&self, agent: &str) -> InstrumentSink {
         let (metrics, agent) = (self.clone(), agent.to_owned());
@@ -194,43 +116,44 @@ impl Metrics {
     }
 
     pub(crate) fn request(&self, method: &str, route: &str, status: u16, elapsed: Duration) {
-        let (method, route) = (method.to_owned(), route.to_owned());
-        self.inner.request_seconds.get_or_create(&Route { route: route.clone() }).observe(elapsed.as_secs_f64());
-        self.inner.requests.get_or_create(&RequestLabels { method, route, status }).inc();
+        let route = ("route", route.to_owned());
+        self.inner.request_seconds.get_or_create(std::array::from_ref(&route)).observe(elapsed.as_secs_f64());
+        let labels = [("method", method.to_owned()), route, ("status", status.to_string())];
+        self.inner.requests.get_or_create(&labels).inc();
     }
 
     fn happened(&self, agent: &str, happening: &Happening) {
-        let text = |name: &str| happening.fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let agent = agent.to_owned();
+        let field = |name: &str| happening.fields.get(name);
+        let text = |name: &str| field(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let agent = ("agent", agent.to_owned());
         match happening.name {
             "holdpoint.run" => {
-                self.inner.runs.get_or_create(&Reason { agent, reason: text("stop_reason") }).inc();
+                self.inner.runs.get_or_create(&[agent, ("reason", text("stop_reason"))]).inc();
             }
             "holdpoint.pause" => {
-                self.inner.pauses.get_or_create(&Reason { agent, reason: text("pause_reason") }).inc();
+                self.inner.pauses.get_or_create(&[agent, ("reason", text("pause_reason"))]).inc();
             }
             "holdpoint.llm.call" => {
-                self.inner.model_calls.get_or_create(&AgentLabel { agent }).inc();
+                self.inner.model_calls.get_or_create(&[agent]).inc();
             }
             "holdpoint.tool.execute" => {
-                let failed = happening.fields.get("result_error").is_some_and(|error| *error != Value::Bool(false));
-                let ms = happening.fields.get("duration_ms").and_then(Value::as_f64).unwrap_or_default();
+                let failed = field("result_error").is_some_and(|error| *error != Value::Bool(false));
+                let ms = field("duration_ms").and_then(Value::as_f64).unwrap_or_default();
                 let elapsed = Duration::try_from_secs_f64(ms / 1_000.0).unwrap_or_default();
-                let labels = ToolLabels { agent, tool: text("executed_name") };
-                let tenant = happening.fields.get("tenant").and_then(Value::as_str).map(str::to_owned);
-                self.tool_ended(labels, tenant, failed, elapsed);
+                let tenant = field("tenant").and_then(Value::as_str).map(str::to_owned);
+                self.tool_ended([agent, ("tool", text("executed_name"))], tenant, failed, elapsed);
             }
             _ => {}
         }
     }
 
-    fn tool_ended(&self, labels: ToolLabels, tenant: Option<String>, failed: bool, elapsed: Duration) {
-        let outcome = if failed { "error" } else { "success" };
-        let ToolLabels { agent, tool } = labels.clone();
-        self.inner.tool_calls.get_or_create(&ToolOutcome { agent, tool, outcome }).inc();
+    fn tool_ended(&self, labels: Labels<2>, tenant: Option<String>, failed: bool, elapsed: Duration) {
         self.inner.tool_seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
+        let [agent, tool] = labels;
+        let outcome = ("outcome", if failed { "error" } else { "success" }.to_owned());
+        self.inner.tool_calls.get_or_create(&[agent.clone(), tool.clone(), outcome]).inc();
         let mut tools = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let statistics = tools.entry(labels).or_default().entry(tenant).or_default();
+        let statistics = tools.entry((agent.1, tool.1)).or_default().entry(tenant).or_default();
         statistics.calls += 1;
         statistics.errors += u64::from(failed);
         let us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
@@ -239,9 +162,8 @@ impl Metrics {
 
     /// What became of the calls of a tool since the start, as far as the caller may know.
     pub(crate) fn tool(&self, scope: &Scope, agent: &str, tool: &str) -> ToolStatistics {
-        let labels = ToolLabels { agent: agent.to_owned(), tool: tool.to_owned() };
         let tools = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(by_tenant) = tools.get(&labels) else { return ToolStatistics::default() };
+        let Some(by_tenant) = tools.get(&(agent.to_owned(), tool.to_owned())) else { return ToolStatistics::default() };
         let seen = by_tenant.iter().filter(|(tenant, _)| match scope {
             Scope::All => true,
             Scope::Tenant(own) => tenant.as_deref() == Some(own),
@@ -253,15 +175,16 @@ impl Metrics {
         })
     }
 
-    /// The numbers as Prometheus reads them.
-    pub(crate) fn encode(&self, levels: Levels) -> String {
+    /// The numbers as Prometheus reads them. `stored` is what the store counted, and how long its oldest question waits; nothing
+    /// while it is out of reach.
+    pub(crate) fn encode(&self, streams: usize, driven: usize, stored: Option<(StoreTally, Duration)>) -> String {
         let size = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        self.inner.streams.set(size(levels.streams));
-        self.inner.driven.set(size(levels.driven));
+        self.inner.streams.set(size(streams));
+        self.inner.driven.set(size(driven));
         let mut out = String::new();
         // Writing to memory does not fail.
         let _ = text::encode_registry(&mut out, &self.inner.registry);
-        if let Some((tally, oldest)) = levels.stored {
+        if let Some((tally, oldest)) = stored {
             self.set_stored(tally, oldest);
             let _ = text::encode_registry(&mut out, &self.inner.stored);
         }
@@ -273,28 +196,20 @@ impl Metrics {
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.inner.approvals.set(number(tally.questions_pending));
         self.inner.approval_age.set(oldest.as_secs_f64());
-        let tasks =
-            [("waiting", tally.tasks_waiting), ("leased", tally.tasks_leased), ("delivered", tally.tasks_delivered)];
-        for (state, count) in tasks {
-            self.inner.tasks.get_or_create(&StateLabel { state }).set(number(count));
-        }
-        let runs = [
-            ("running", tally.runs_running),
-            ("awaiting_tool_confirmation", tally.runs_awaiting_confirmation),
-            ("awaiting_tool_results", tally.runs_awaiting_results),
-        ];
-        for (state, count) in runs {
-            self.inner.open_runs.get_or_create(&StateLabel { state }).set(number(count));
+        let (tasks, runs) = (&self.inner.tasks, &self.inner.open_runs);
+        for (gauges, state, count) in [
+            (tasks, "waiting", tally.tasks_waiting),
+            (tasks, "leased", tally.tasks_leased),
+            (tasks, "delivered", tally.tasks_delivered),
+            (runs, "running", tally.runs_running),
+            (runs, "awaiting_tool_confirmation", tally.runs_awaiting_confirmation),
+            (runs, "awaiting_tool_results", tally.runs_awaiting_results),
+        ] {
+            gauges.get_or_create(&[("state", state.to_owned())]).set(number(count));
         }
     }
 
     fn store_took(&self, operation: &'static str, elapsed: Duration) {
-        self.inner.store_seconds.get_or_create(&Operation { operation }).observe(elapsed.as_secs_f64());
-    }
-}
-
-impl std::fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Metrics")
+        self.inner.store_seconds.get_or_create(&[("operation", operation)]).observe(elapsed.as_secs_f64());
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Path, Query};
 use holdpoint::RunId;
 use holdpoint_api::ApiCode;
@@ -28,13 +27,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
-        match Query::<T>::from_request_parts(parts, state).await {
-            Ok(Query(read)) => Ok(Params(read)),
-            Err(QueryRejection::FailedToDeserializeQueryString(_)) | Err(_) => Err(Refusal::new(
-                ApiCode::InvalidRequest,
-                "the query has an unknown name, or a value that does not fit",
-            )),
-        }
+        let detail = "the query has an unknown name, or a value that does not fit";
+        let read = Query::<T>::from_request_parts(parts, state).await;
+        read.map(|Query(read)| Params(read)).map_err(|_| Refusal::new(ApiCode::InvalidRequest, detail))
     }
 }
 
@@ -128,9 +123,12 @@ impl Ask {
         }
     }
 
-    /// How long to wait: what the query says, else the header.
-    pub(crate) fn wait(&self, query: &WaitQuery) -> Duration {
-        query.wait_ms.map(Duration::from_millis).or(self.prefers).unwrap_or_default().min(WAIT_MAX)
+    /// How long to wait: what the client asks for, else the header.
+    pub(crate) fn wait(&self, wait_ms: Option<u64>) -> Answer<Duration> {
+        if wait_ms.is_some_and(|ms| ms > WAIT_MS_MAX) {
+            return Err(Refusal::field("wait_ms", format!("`wait_ms` is at most {WAIT_MS_MAX}")));
+        }
+        Ok(wait_ms.map(Duration::from_millis).or(self.prefers).unwrap_or_default().min(WAIT_MAX))
     }
 }
 
@@ -138,11 +136,11 @@ impl FromRequestParts<Arc<App>> for Ask {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Self::Rejection> {
-        let caller = Caller::from_request_parts(parts, app).await?;
+        let caller = parts.extensions.get::<Caller>().cloned();
         let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         Ok(Self {
             app: Arc::clone(app),
-            caller,
+            caller: caller.ok_or_else(|| Refusal::internal("a route without its caller"))?,
             wants: Wants::of(&parts.headers),
             prefers: prefers(&parts.headers),
             derived: parts.extensions.get::<DerivedRun>().cloned(),
@@ -170,16 +168,7 @@ fn prefers(headers: &HeaderMap) -> Option<Duration> {
 pub(crate) struct WaitQuery {
     /// Wait so long until the run pauses or ends, then answer with what it is. `Prefer: wait=SECONDS` does the same.
     #[param(maximum = 60_000)]
-    #[serde(default, deserialize_with = "wait_ms")]
     pub(crate) wait_ms: Option<u64>,
-}
-
-fn wait_ms<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let asked = Option::<u64>::deserialize(deserializer)?;
-    match asked {
-        Some(ms) if ms > WAIT_MS_MAX => Err(serde::de::Error::custom("too long")),
-        asked => Ok(asked),
-    }
 }
 
 /// A name that somebody sent. No store keeps control characters in names, so nothing is called so.

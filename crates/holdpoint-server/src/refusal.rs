@@ -143,8 +143,7 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&self.problem).unwrap_or_default();
-        let mut response = (status, body).into_response();
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_MEDIA_TYPE));
+        let mut response = (status, [(header::CONTENT_TYPE, PROBLEM_MEDIA_TYPE)], body).into_response();
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, value);
         }

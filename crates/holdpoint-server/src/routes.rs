@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::Html;
 use axum::routing::get;
 use axum::{Json, Router};
 use holdpoint_api::{ApiCode, ApprovalStatus, Problem};
+use http::header::CONTENT_SECURITY_POLICY;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, OpenApi as _, PartialSchema, ToSchema};
@@ -29,13 +31,10 @@ mod links;
 mod login;
 mod meta;
 mod policy;
+mod queue;
 mod resumed;
 mod runs;
-mod sessions;
 mod tasks;
-mod tasks_dead;
-mod tools;
-mod workers;
 
 /// What every route may answer instead.
 pub(crate) struct Problems;
@@ -85,21 +84,21 @@ fn protected() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(answers::results))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::changes))
-        .routes(routes!(tasks::list))
+        .routes(routes!(queue::list))
         .routes(routes!(tasks::lease))
         .routes(routes!(tasks::heartbeat))
         .routes(routes!(tasks::complete))
         .routes(routes!(tasks::fail))
-        .routes(routes!(tasks::requeue))
-        .routes(routes!(workers::list))
+        .routes(routes!(queue::requeue))
+        .routes(routes!(queue::workers))
         .routes(routes!(grants::list))
         .routes(routes!(grants::revoke))
         .routes(routes!(audit::list))
         .routes(routes!(audit::verify))
         .routes(routes!(agents::list))
-        .routes(routes!(tools::list))
+        .routes(routes!(agents::tools))
         .routes(routes!(policy::explain))
-        .routes(routes!(sessions::list))
+        .routes(routes!(runs::sessions))
         .routes(routes!(meta::keys))
         .routes(routes!(meta::metrics))
         .routes(routes!(login::who))
@@ -113,10 +112,6 @@ fn open() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(meta::ready))
 }
 
-fn described() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::with_openapi(Document::openapi())
-}
-
 /// The OpenAPI 3.1 document of the API.
 pub fn openapi() -> OpenApi {
     let mut secured = protected().into_openapi();
@@ -126,7 +121,7 @@ pub fn openapi() -> OpenApi {
             operation.security = Some(vec![SecurityRequirement::new("token", Vec::<String>::new())]);
         }
     }
-    let mut document = described().merge(open()).into_openapi();
+    let mut document = OpenApiRouter::with_openapi(Document::openapi()).merge(open()).into_openapi();
     document.merge(secured);
     let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
     let components = document.components.get_or_insert_default();
@@ -147,7 +142,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route_layer(from_fn_with_state(Arc::clone(app), auth::authenticate));
     let described = Router::new()
         .route("/openapi.json", get(async move || Json(document)))
-        .route("/docs", get(async move || page.clone()))
+        .route("/docs", get(async move || ([(CONTENT_SECURITY_POLICY, docs::POLICY)], Html(page.clone()))))
         .merge(console::router());
     protected
         .merge(open)

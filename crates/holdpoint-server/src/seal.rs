@@ -4,6 +4,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sha2::Sha256;
 
 /// The longest text that is looked at.
@@ -11,26 +13,15 @@ const SEALED_BYTES_MAX: usize = 8 * 1024;
 
 /// What a sealed text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Cursor,
-    Lease,
-    Session,
-    Csrf,
-    RunId,
-    Request,
-}
+pub(crate) struct Purpose(&'static [u8]);
 
 impl Purpose {
-    fn domain(self) -> &'static [u8] {
-        match self {
-            Purpose::Cursor => b"holdpoint.cursor\0",
-            Purpose::Lease => b"holdpoint.lease\0",
-            Purpose::Session => b"holdpoint.session\0",
-            Purpose::Csrf => b"holdpoint.csrf\0",
-            Purpose::RunId => b"holdpoint.run\0",
-            Purpose::Request => b"holdpoint.request\0",
-        }
-    }
+    pub(crate) const CURSOR: Self = Self(b"holdpoint.cursor\0");
+    pub(crate) const LEASE: Self = Self(b"holdpoint.lease\0");
+    pub(crate) const SESSION: Self = Self(b"holdpoint.session\0");
+    pub(crate) const CSRF: Self = Self(b"holdpoint.csrf\0");
+    pub(crate) const RUN_ID: Self = Self(b"holdpoint.run\0");
+    pub(crate) const REQUEST: Self = Self(b"holdpoint.request\0");
 }
 
 /// What the key of everything sealed is derived by.
@@ -56,7 +47,7 @@ impl Sealer {
 
     fn mac(&self, purpose: Purpose, payload: &[u8]) -> Hmac<Sha256> {
         let mut mac = self.mac.clone();
-        mac.update(purpose.domain());
+        mac.update(purpose.0);
         mac.update(payload);
         mac
     }
@@ -66,14 +57,15 @@ impl Sealer {
         self.mac(purpose, payload).finalize().into_bytes().into()
     }
 
-    /// A text that holds the payload and its signature.
-    pub(crate) fn seal(&self, purpose: Purpose, payload: &[u8]) -> String {
-        let tag = self.tag(purpose, payload);
+    /// A text that holds a value and its signature.
+    pub(crate) fn seal(&self, purpose: Purpose, value: &impl Serialize) -> String {
+        let payload = serde_json::to_vec(value).unwrap_or_default();
+        let tag = self.tag(purpose, &payload);
         format!("{}.{}", URL_SAFE_NO_PAD.encode(payload), URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// The payload of a text that this key sealed for this purpose.
-    pub(crate) fn open(&self, purpose: Purpose, sealed: &str) -> Option<Vec<u8>> {
+    /// The value of a text that this key sealed for this purpose.
+    pub(crate) fn open<T: DeserializeOwned>(&self, purpose: Purpose, sealed: &str) -> Option<T> {
         if sealed.len() > SEALED_BYTES_MAX {
             return None;
         }
@@ -81,7 +73,7 @@ impl Sealer {
         let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
         let tag = URL_SAFE_NO_PAD.decode(tag).ok()?;
         self.mac(purpose, &payload).verify_slice(&tag).ok()?;
-        Some(payload)
+        serde_json::from_slice(&payload).ok()
     }
 
     /// The signature as text.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use holdpoint::{Keeper, Worker};
 use holdpoint_store::Store;
 use thiserror::Error;
@@ -64,12 +63,6 @@ impl Server {
         Self { app, worker }
     }
 
-    /// The routes, for those who serve them together with their own. Runs are looked after only by [`Server::serve`]: without
-    /// it a [`holdpoint::Keeper`] must, here or elsewhere.
-    pub fn router(&self) -> Router {
-        routes::router(&self.app)
-    }
-
     /// Answers on a listener and looks after runs, until `shutdown` is cancelled. Then nothing new is begun, streams are
     /// told, leases are given back, and what is under way is waited for, as long as the limits say.
     ///
@@ -105,7 +98,7 @@ impl Server {
     }
 
     async fn accept(&self, listener: &TcpListener, shutdown: &CancellationToken, connections: &mut JoinSet<()>) {
-        let router = self.router();
+        let router = routes::router(&self.app);
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
             while connections.try_join_next().is_some() {}
@@ -137,7 +130,7 @@ impl Server {
     fn look_after(&self, until: &CancellationToken) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         let limits = &self.app.limits;
-        let runners: Vec<_> = self.app.agents.runners().cloned().collect();
+        let runners: Vec<_> = self.app.runners().cloned().collect();
         let Some((first, others)) = runners.split_first() else { return tasks };
         let keeper = others.iter().fold(Keeper::new(first), Keeper::and);
         let keeping = keeper.runs_max(limits.runs_max).grace(limits.shutdown).run(until.clone());

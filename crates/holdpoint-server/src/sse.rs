@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt};
-use http::{HeaderValue, header};
+use http::{HeaderName, header};
 use serde::Serialize;
 
 use crate::app::App;
@@ -20,14 +20,11 @@ use crate::limits::{KEEP_ALIVE, SESSION_CHECK_MIN};
 /// How long a client waits before it connects again, in milliseconds.
 const RECONNECT_MS: u32 = 1_000;
 
-/// What a stream begins with: it makes proxies and clients see the stream at once.
-pub(crate) fn opening() -> Bytes {
-    Bytes::from(format!("retry: {RECONNECT_MS}\n\n"))
-}
-
-/// What a stream begins with whose place is a number already: a client that loses it before the first event names that.
-pub(crate) fn opening_at(place: u64) -> Bytes {
-    Bytes::from(format!("retry: {RECONNECT_MS}\nid: {place}\n\n"))
+/// What a stream begins with, so that proxies and clients see it at once. With its place, if that is a number already: a client
+/// that loses the stream before the first event names it.
+pub(crate) fn opening(place: Option<u64>) -> Bytes {
+    let place = place.map(|place| format!("id: {place}\n")).unwrap_or_default();
+    Bytes::from(format!("retry: {RECONNECT_MS}\n{place}\n"))
 }
 
 /// One event. Those with an id are durable: a client that connects again names the last one that it saw.
@@ -60,13 +57,13 @@ pub(crate) fn response(
         None => Box::pin(std::future::pending()),
     };
     let body = Body::from_stream(frames.take_until(over).map(Ok::<_, Infallible>));
-    let mut response = body.into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // Proxies that collect answers before they hand them on would hold events back.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+        // Proxies that collect answers before they hand them on would hold events back.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, body).into_response()
 }
 
 /// Waits until a session is over. It is looked at when somebody logs out here, and as often as a silent stream says that it is

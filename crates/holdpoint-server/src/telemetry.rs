@@ -2,7 +2,6 @@
 //! run keeps where it began.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,17 +35,15 @@ const TRACEPARENT: &str = "traceparent";
 #[derive(Debug, Error)]
 pub enum OtlpError {
     /// The address is not one of a collector.
-    #[error("`{endpoint}` is not an address of a collector; hint: `http://127.0.0.1:4318`")]
-    Endpoint {
-        /// The address.
-        endpoint: String,
-    },
+    #[error("`{0}` is not an address of a collector; hint: `http://127.0.0.1:4318`")]
+    Endpoint(String),
     /// The exporter could not be made.
     #[error("traces cannot be sent")]
     Exporter(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Sends spans to a collector.
+#[derive(Debug)]
 pub struct Otlp {
     provider: SdkTracerProvider,
 }
@@ -58,9 +55,9 @@ impl Otlp {
     /// # Errors
     /// When that is no address.
     pub fn start(endpoint: &str) -> Result<Self, OtlpError> {
-        let address: http::Uri = endpoint.parse().map_err(|_| OtlpError::Endpoint { endpoint: endpoint.to_owned() })?;
+        let address: http::Uri = endpoint.parse().map_err(|_| OtlpError::Endpoint(endpoint.to_owned()))?;
         if !matches!(address.scheme_str(), Some("http" | "https")) || address.host().is_none() {
-            return Err(OtlpError::Endpoint { endpoint: endpoint.to_owned() });
+            return Err(OtlpError::Endpoint(endpoint.to_owned()));
         }
         let endpoint = match address.path() {
             "" | "/" => format!("{}{TRACES_PATH}", endpoint.trim_end_matches('/')),
@@ -94,12 +91,6 @@ impl Otlp {
         if let Err(error) = self.provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT) {
             tracing::warn!(target: "holdpoint", %error, "the last spans could not be sent");
         }
-    }
-}
-
-impl fmt::Debug for Otlp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Otlp")
     }
 }
 

@@ -92,37 +92,19 @@ impl QuestionEnd {
     }
 }
 
-/// Where a question is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum QuestionStatus {
-    /// It waits for people.
-    #[default]
-    Pending,
-    /// People said what is to be done.
-    Answered,
-    /// Nobody did in time.
-    Expired,
-    /// It is of no use any more.
-    Gone,
-}
-
-impl QuestionStatus {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Answered, Self::Expired, Self::Gone];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            QuestionStatus::Pending => "pending",
-            QuestionStatus::Answered => "answered",
-            QuestionStatus::Expired => "expired",
-            QuestionStatus::Gone => "gone",
-        }
-    }
-
-    /// Reads its stable name.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
+holdpoint_core::named! {
+    /// Where a question is.
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum QuestionStatus {
+        /// It waits for people.
+        #[default]
+        Pending = "pending",
+        /// People said what is to be done.
+        Answered = "answered",
+        /// Nobody did in time.
+        Expired = "expired",
+        /// It is of no use any more.
+        Gone = "gone",
     }
 }
 

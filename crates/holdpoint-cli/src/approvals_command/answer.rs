@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use holdpoint_api::{ApprovalStatus, ApprovalView};
+use holdpoint_api::ApprovalView;
 use holdpoint_core::{Digest, QuestionKind};
+use holdpoint_store::QuestionStatus;
 
 use super::details;
 use crate::backend::{AnswerGiven, GivenDecision, ItemArgs};
@@ -78,7 +79,7 @@ impl AnswerArgs {
         let backend = self.item.backend.open().await?;
         let approval = backend.approval(&self.item.id).await?;
         eprint!("{}", details(&approval));
-        if approval.status != ApprovalStatus::Pending {
+        if approval.status.0 != QuestionStatus::Pending {
             return Err(Failure::new(format!("nothing to answer: it is {}", Fields::of(&approval).text("status"))));
         }
         let digest = self.digest(&approval, decision)?;

@@ -98,7 +98,7 @@ fn context(args: &ExplainArgs) -> Outcome<Context> {
 
 fn text(explanation: &Explanation) -> String {
     let by = explanation.rule.as_ref().map_or_else(|| "no rule matches".to_owned(), place);
-    let mut out = format!("{}: {}, {by}\n", explanation.tool, explanation.decides);
+    let mut out = format!("{}: {}, {by}\n", explanation.tool, explanation.decides.as_str());
     if let Some(reason) = &explanation.reason {
         let _ = writeln!(out, "reason: {reason}");
     }
@@ -110,7 +110,7 @@ fn text(explanation: &Explanation) -> String {
         out.push_str("\nrules before it that do not match:\n");
     }
     for rule in &explanation.passed_over {
-        let _ = writeln!(out, "{}: {}", place(rule), rule.decides);
+        let _ = writeln!(out, "{}: {}", place(rule), rule.decides.as_str());
         out.extend(rule.conditions.iter().map(condition));
     }
     if explanation.elsewhere > 0 {

@@ -51,7 +51,7 @@ pub(super) async fn run(args: TailArgs) -> Outcome {
         }
         let run = backend.run(id).await?;
         // Events that came between the two reads are still to be printed.
-        if run.revision <= seen && (args.no_wait || super::is_over(run.status)) {
+        if run.revision <= seen && (args.no_wait || super::is_over(run.status.0)) {
             return Ok(ExitCode::SUCCESS);
         }
         backend.changed(id, seen).await?;

@@ -13,7 +13,10 @@ use super::forms::{
     HookFailedView, ImportedView, MessageCompletedView, PauseView, RequiredView, RunStartedView, TaskTakenView,
     ToolEndedView, ToolStartedView, TurnEndedView, TurnRef,
 };
-use super::{ActorView, DecisionView, DigestText, GrantView, Members, MessageView, Moment, Name, RawJson, ResultView};
+use super::{
+    ActorView, DecisionView, DecisionWord, DigestText, GrantView, Members, MessageView, Moment, Name, RawJson,
+    ResultView,
+};
 use crate::audit::{Entry, Step};
 use crate::wire::{Text, Wire};
 
@@ -166,7 +169,7 @@ events! { |run, about, step|
     /// A person answered a question.
     CallAnswered(CallAnsweredView) = "call_answered": Event::CallAnswered(answered) => CallAnsweredView {
         call: about(&answered.call),
-        decision: answered.answer.as_str().to_owned(),
+        decision: DecisionWord::of(&answered.answer),
         reason: answered.why().map(ToString::to_string),
         digest: answered.digest.map(DigestText),
         actor: ActorView::known(&answered.actor),

@@ -3,8 +3,8 @@
 use holdpoint_core::{CallIndex, ContinuationId, PauseNumber, PauseReason, Run, Usage};
 
 use super::{
-    ActorView, CodeName, DecisionView, DigestText, DoubtCauseName, FailureName, GrantView, Members, MessageView,
-    Moment, Name, OutcomeName, PauseReasonName, PendingView, RawJson, ResultView, SourceName, StageName,
+    ActorView, CodeName, DecisionView, DecisionWord, DigestText, DoubtCauseName, FailureName, GrantView, Members,
+    MessageView, Moment, Name, OutcomeName, PauseReasonName, PendingView, RawJson, ResultView, SourceName, StageName,
 };
 use crate::Pending;
 use crate::pending::pending_for;
@@ -113,8 +113,8 @@ public! {
         /// The call.
         #[serde(flatten)]
         pub call: CallRef,
-        /// `allow`, `deny`, `answer` or `happened`.
-        pub decision: String,
+        /// What the person decided.
+        pub decision: DecisionWord,
         /// The person's reason.
         pub reason: Option<String>,
         /// The digest of the question that was answered.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::decision::texts_of;
 use super::{DigestText, DoubtCauseName, Fault, Json, Moment, Name, QuestionKindName, Text, is_default, is_one, one};
 use crate::pending::{Kept, Pending};
+use crate::question::DecisionWord;
 use crate::result::ResultView;
 
 /// A call that waits for an answer or a result.
@@ -95,9 +96,8 @@ pub struct ShownAnswer {
     pub actor: Option<Text>,
     /// When they answered.
     pub at: Moment,
-    /// `allow`, `answer` or `happened`.
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub decision: Cow<'static, str>,
+    /// What the person decided.
+    pub decision: DecisionWord,
     /// The person's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Text>,
@@ -112,14 +112,14 @@ pub struct ShownAnswer {
 impl ShownAnswer {
     fn of(answer: &QuestionAnswer) -> Self {
         let decision = match answer.stated {
-            Stated::Approve => "allow",
-            Stated::Supply(_) => "answer",
-            Stated::Happened(_) => "happened",
+            Stated::Approve => DecisionWord::Allow,
+            Stated::Supply(_) => DecisionWord::Answer,
+            Stated::Happened(_) => DecisionWord::Happened,
         };
         Self {
             actor: answer.actor.id.as_ref().map(Text::share),
             at: Moment(answer.at),
-            decision: decision.into(),
+            decision,
             reason: answer.reason.as_ref().map(Text::share),
             result: None,
             standing: answer.standing,

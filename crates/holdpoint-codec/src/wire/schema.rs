@@ -73,6 +73,12 @@ impl<T: Named> PartialSchema for Name<T> {
 impl<T: Named> ToSchema for Name<T> {
     fn name() -> Cow<'static, str> {
         let path = std::any::type_name::<T>();
-        path.rsplit("::").next().unwrap_or(path).to_owned().into()
+        let name = path.rsplit("::").next().unwrap_or(path);
+        // Outside of Rust no module says whose status it is.
+        match name {
+            "Status" => "RunStatus".into(),
+            "QuestionStatus" => "ApprovalStatus".into(),
+            name => name.to_owned().into(),
+        }
     }
 }

@@ -32,8 +32,8 @@ pub struct Explanation {
     pub tool: String,
     /// Which rules.
     pub version: String,
-    /// What follows: `allow`, `deny` or `confirm`.
-    pub decides: &'static str,
+    /// What follows.
+    pub decides: Decide,
     /// Why, in the words of the rule.
     pub reason: Option<String>,
     /// Why the rules could not decide, if they could not. Then the call is denied.
@@ -60,7 +60,7 @@ pub struct ExplainedRule {
     /// Its line, from 1.
     pub line: Option<usize>,
     /// What it decides when it matches.
-    pub decides: &'static str,
+    pub decides: Decide,
     /// Its conditions, as far as they were looked at.
     pub conditions: Vec<ExplainedCondition>,
 }
@@ -126,7 +126,7 @@ impl Rules {
         let mut explanation = Explanation {
             tool: facts.tool().to_owned(),
             version: self.version.to_string(),
-            decides: Decide::Deny.as_str(),
+            decides: Decide::Deny,
             reason: Some(NO_RULE.to_owned()),
             problem: None,
             rule: None,
@@ -157,7 +157,7 @@ impl Rules {
 impl Explanation {
     fn decided(&mut self, decision: &Decision) {
         let Ground { reason, .. } = decision.ground();
-        self.decides = Decide::of(decision).as_str();
+        self.decides = Decide::of(decision);
         self.reason = reason.as_deref().map(str::to_owned);
     }
 }
@@ -170,7 +170,7 @@ impl CompiledRule {
             name: name.to_string(),
             file: file.as_deref().map(str::to_owned),
             line: *line,
-            decides: Decide::of(&self.decision).as_str(),
+            decides: Decide::of(&self.decision),
             conditions: Vec::new(),
         }
     }

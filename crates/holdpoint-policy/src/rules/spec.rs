@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdpoint_config::{Millis, RawJson};
 use holdpoint_core::Decision;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Condition;
 
@@ -95,7 +95,8 @@ pub struct ExampleSpec {
 }
 
 /// What follows when a rule matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decide {
     /// The call may run.

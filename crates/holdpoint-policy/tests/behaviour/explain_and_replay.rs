@@ -90,13 +90,16 @@ fn an_explanation_has_a_stable_form_without_values() {
 fn an_explanation_says_when_no_rule_matches_and_when_none_could_be_decided() {
     let rules = Rules::parse(RULES, "policy.toml").unwrap();
     let none = explain(&rules, "{}", &run(), Show::Types);
-    assert_eq!((none.decides, none.reason.as_deref(), none.rule.is_none()), ("deny", Some("no rule allows it"), true));
+    assert_eq!(
+        (none.decides, none.reason.as_deref(), none.rule.is_none()),
+        (Decide::Deny, Some("no rule allows it"), true)
+    );
     let places: Vec<_> = none.passed_over.iter().map(|rule| rule.conditions[0].saw.to_string()).collect();
     assert_eq!(places, ["absent", "absent", "number"]);
     let unknown = RunFacts::new(RunId::new("r"), Turn(1));
     let failed = explain(&rules, "{}", &unknown, Show::Types);
     let problem = "a rule asks for the history of the run, which is not known here";
-    assert_eq!((failed.decides, failed.problem.as_deref()), ("deny", Some(problem)));
+    assert_eq!((failed.decides, failed.problem.as_deref()), (Decide::Deny, Some(problem)));
     assert_eq!(failed.rule.map(|rule| rule.rule), Some(4));
 }
 
@@ -108,7 +111,7 @@ async fn an_explanation_decides_as_the_rules_do() {
         let request = AuthorizeRequest { tool: &tool, arguments: &arguments, context: &context, run: &run };
         let decision = rules.authorize(&request).await.unwrap();
         let explanation = rules.explain(&request, Show::Types);
-        assert_eq!(explanation.decides, Decide::of(&decision).as_str(), "{text}");
+        assert_eq!(explanation.decides, Decide::of(&decision), "{text}");
         assert_eq!(explanation.rule.map(|rule| rule.name), decision.ground().rule.as_ref().map(ToString::to_string));
     }
 }
@@ -163,7 +166,7 @@ fn a_replay_lists_what_comes_out_otherwise() {
     let rules = Rules::parse(RULES, "policy.toml").unwrap();
     let large = r#"{"amount":500,"to":"x"}"#;
     let stays = explain(&rules, large, &run(), Show::Types);
-    assert_eq!(stays.decides, "confirm");
+    assert_eq!(stays.decides, Decide::Confirm);
     let replayed = replay(
         &rules,
         [

@@ -3,36 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use holdpoint::Actor;
-use holdpoint_api::ApiCode;
-use holdpoint_core::Run;
+use holdpoint_api::{ApiCode, RunView};
+use holdpoint_codec::{Pending, pending};
+use holdpoint_core::{Run, Status};
 use holdpoint_store::Scope;
-use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, header};
 
 use super::console::{CSRF_HEADER, ConsoleSession, cookie_of};
 use super::{SESSION_COOKIE, Token, TokenRole};
 use crate::app::App;
 use crate::connection::Peer;
-use crate::guard::origin_is_ours;
+use crate::guard::expect_own_page;
 use crate::refusal::{Answer, Refusal};
 
 /// What the local admin is called.
 const LOCAL: &str = "local";
-
-/// How somebody proved who they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Via {
-    /// There are no tokens, and only this machine is served.
-    Local,
-    /// A bearer token.
-    Bearer,
-    /// A session of the console.
-    Session,
-}
 
 /// What a route asks of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +65,12 @@ impl Right {
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) name: Arc<str>,
+    /// All of the store for the local admin, and for nobody else.
     pub(crate) scope: Scope,
-    pub(crate) via: Via,
     /// The session of the console, if it is one.
     pub(crate) session: Option<Arc<ConsoleSession>>,
-    roles: BTreeSet<TokenRole>,
-    approves_as: BTreeSet<Arc<str>>,
+    pub(crate) roles: BTreeSet<TokenRole>,
+    pub(crate) approves_as: BTreeSet<Arc<str>>,
 }
 
 impl Caller {
@@ -89,26 +78,24 @@ impl Caller {
         Self {
             name: LOCAL.into(),
             scope: Scope::All,
-            via: Via::Local,
             session: None,
             roles: TokenRole::ALL.into_iter().collect(),
             approves_as: BTreeSet::new(),
         }
     }
 
-    pub(crate) fn of(token: &Token, via: Via) -> Self {
+    fn of(token: &Token) -> Self {
         Self {
             name: Arc::clone(&token.name),
             scope: Scope::Tenant(Arc::clone(&token.tenant)),
-            via,
             session: None,
             roles: token.roles.clone(),
             approves_as: token.approves_as.clone(),
         }
     }
 
-    fn of_session(session: ConsoleSession) -> Self {
-        let caller = Self::of(&session.token, Via::Session);
+    pub(crate) fn of_session(session: ConsoleSession) -> Self {
+        let caller = Self::of(&session.token);
         Self { session: Some(Arc::new(session)), ..caller }
     }
 
@@ -122,14 +109,6 @@ impl Caller {
         Actor { id: Some(Arc::clone(&self.name)), roles: self.approves_as.clone(), tenant: self.tenant() }
     }
 
-    pub(crate) fn roles(&self) -> impl Iterator<Item = TokenRole> {
-        self.roles.iter().copied()
-    }
-
-    pub(crate) fn approves_as(&self) -> &BTreeSet<Arc<str>> {
-        &self.approves_as
-    }
-
     pub(crate) fn may(&self, right: Right) -> bool {
         self.roles.contains(&TokenRole::Admin) || right.roles().iter().any(|role| self.roles.contains(role))
     }
@@ -138,6 +117,18 @@ impl Caller {
     pub(crate) fn sees(&self, run: &Run) -> bool {
         let started = run.actor().id.as_deref() == Some(&*self.name);
         self.may(Right::Read) || (started && self.may(Right::Submit))
+    }
+
+    /// A run that the caller answered. Of a run that the caller may not see: the questions that it may answer, and no text.
+    pub(crate) fn run_view(&self, run: &Run) -> RunView {
+        let shown = RunView::of(run);
+        if self.sees(run) {
+            return shown;
+        }
+        let asks = run.status() == Status::AwaitingToolConfirmation;
+        let admits = |call: &Pending| call.admits(&self.answerer(call.approvers.iter().cloned()), run.actor());
+        let pending = pending(run).iter().filter(|call| asks && admits(call)).map(Pending::view).collect();
+        RunView { text: None, pending, ..shown }
     }
 
     /// # Errors
@@ -155,9 +146,9 @@ impl Caller {
     /// Who answers a question that asks for these roles. The local admin has them all.
     pub(crate) fn answerer(&self, asked: impl IntoIterator<Item = Arc<str>>) -> Actor {
         let actor = self.actor();
-        match self.via {
-            Via::Local => Actor { roles: asked.into_iter().collect(), ..actor },
-            Via::Bearer | Via::Session => actor,
+        match self.scope {
+            Scope::All => Actor { roles: asked.into_iter().collect(), ..actor },
+            Scope::Tenant(_) => actor,
         }
     }
 
@@ -173,14 +164,6 @@ impl Caller {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        parts.extensions.get::<Caller>().cloned().ok_or_else(|| Refusal::internal("a route without its caller"))
-    }
-}
-
 /// Finds the caller of every request below, and refuses those of whom there is none or too many.
 pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Answer<Response> {
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
@@ -190,7 +173,7 @@ pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Reque
     {
         return Err(unauthenticated());
     }
-    if caller.via != Via::Local {
+    if caller.scope != Scope::All {
         app.rates.check(&caller.name)?;
     }
     request.extensions_mut().insert(caller);
@@ -207,21 +190,17 @@ fn find(app: &App, method: &Method, headers: &HeaderMap, peer: Peer) -> Answer<C
             app.rates.check_peer(peer)?;
             return Err(unauthenticated());
         };
-        return Ok(Caller::of(token, Via::Bearer));
+        return Ok(Caller::of(token));
     }
     let cookie = cookie_of(headers, SESSION_COOKIE).ok_or_else(unauthenticated)?;
     let now = app.store.runs.now();
     let session = ConsoleSession::open(&app.sealer, &app.tokens, cookie, now).ok_or_else(unauthenticated)?;
     if !matches!(*method, Method::GET | Method::HEAD) {
-        if !origin_is_ours(headers) {
-            return Err(Refusal::new(ApiCode::OriginNotAllowed, "the request comes from another site's page"));
-        }
+        expect_own_page(headers)?;
         let sent = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if !session.holds(&app.sealer, cookie, sent) {
-            return Err(Refusal::new(
-                ApiCode::CsrfTokenMissing,
-                "send the `csrf_token` of the login as `x-csrf-token`",
-            ));
+            let detail = "send the `csrf_token` of the login as `x-csrf-token`";
+            return Err(Refusal::new(ApiCode::CsrfTokenMissing, detail));
         }
     }
     Ok(Caller::of_session(session))

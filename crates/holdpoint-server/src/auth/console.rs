@@ -6,7 +6,6 @@ use std::sync::Arc;
 use holdpoint_core::{Digest, Timestamp};
 use holdpoint_store::{RESPONSE_KEPT_MS, Reservation, ResponseKey, Store, StoreError};
 use http::{HeaderMap, header};
-use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::token::{Token, Tokens};
@@ -33,18 +32,9 @@ pub(crate) struct ConsoleSession {
     pub(crate) id: Arc<str>,
 }
 
-/// What the cookie holds.
-#[derive(Serialize, Deserialize)]
-struct Sealed {
-    /// The token's name.
-    t: String,
-    /// When it ends, in microseconds.
-    e: i64,
-    /// A part of the hash of the token's secret: a new secret ends all sessions.
-    h: [u8; 8],
-    /// Which session.
-    i: String,
-}
+/// What the cookie holds: the token's name, when the session ends in microseconds, a part of the hash of the token's secret
+/// (a new secret ends all sessions), and which session it is.
+type Sealed = (String, i64, [u8; 8], String);
 
 impl ConsoleSession {
     pub(crate) fn begin(token: &Arc<Token>, now: Timestamp) -> Self {
@@ -55,21 +45,16 @@ impl ConsoleSession {
 
     /// The text of the cookie.
     pub(crate) fn seal(&self, sealer: &Sealer) -> String {
-        let sealed = Sealed {
-            t: self.token.name.to_string(),
-            e: self.expires_at.0,
-            h: fingerprint(&self.token),
-            i: self.id.to_string(),
-        };
-        sealer.seal(Purpose::Session, &serde_json::to_vec(&sealed).unwrap_or_default())
+        let Self { token, expires_at, id } = self;
+        sealer.seal(Purpose::SESSION, &(&*token.name, expires_at.0, fingerprint(token), &**id))
     }
 
     /// The session of a cookie, if it holds. Whether somebody ended it only the store knows: [`Self::is_over`].
     pub(crate) fn open(sealer: &Sealer, tokens: &Tokens, cookie: &str, now: Timestamp) -> Option<Self> {
-        let sealed: Sealed = serde_json::from_slice(&sealer.open(Purpose::Session, cookie)?).ok()?;
-        let token = tokens.named(&sealed.t)?;
-        let holds = sealed.e > now.0 && sealed.h == fingerprint(token);
-        holds.then(|| Self { token: Arc::clone(token), expires_at: Timestamp(sealed.e), id: sealed.i.into() })
+        let (name, ends_at, print, id): Sealed = sealer.open(Purpose::SESSION, cookie)?;
+        let token = tokens.named(&name)?;
+        let holds = ends_at > now.0 && print == fingerprint(token);
+        holds.then(|| Self { token: Arc::clone(token), expires_at: Timestamp(ends_at), id: id.into() })
     }
 
     /// Whether somebody ended it, on any server, or its time is over.
@@ -91,7 +76,7 @@ impl ConsoleSession {
 
     /// What the page must send with every request that changes something.
     pub(crate) fn csrf_token(sealer: &Sealer, cookie: &str) -> String {
-        sealer.tag_text(Purpose::Csrf, cookie.as_bytes())
+        sealer.tag_text(Purpose::CSRF, cookie.as_bytes())
     }
 
     /// Whether a page of this server sent it.
@@ -101,9 +86,7 @@ impl ConsoleSession {
 }
 
 fn fingerprint(token: &Token) -> [u8; 8] {
-    let mut print = [0; 8];
-    print.copy_from_slice(&token.hash[..8]);
-    print
+    std::array::from_fn(|at| token.hash[at])
 }
 
 /// The value of a cookie.

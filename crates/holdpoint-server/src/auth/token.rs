@@ -4,44 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use holdpoint_api::TokenRole;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::limits::SECRET_BYTES_MIN;
-
-/// What a token may do within its tenant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenRole {
-    /// Start, cancel and retry runs, deliver results, and read the runs that it started.
-    Submit,
-    /// Read everything.
-    Read,
-    /// Answer questions and see those that wait; list grants and take them back.
-    Approve,
-    /// Take tasks and bring their results.
-    Work,
-    /// Everything.
-    Admin,
-}
-
-impl TokenRole {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Submit, Self::Read, Self::Approve, Self::Work, Self::Admin];
-
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TokenRole::Submit => "submit",
-            TokenRole::Read => "read",
-            TokenRole::Approve => "approve",
-            TokenRole::Work => "work",
-            TokenRole::Admin => "admin",
-        }
-    }
-}
 
 /// Somebody who may use the server. The secret itself is forgotten at once.
 #[derive(Clone)]

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use holdpoint::{
-    Actor, CallAnswer, Decisions, EditedArguments, RememberRequest, Results, ResumeFrom, RunId, ToolResult,
-};
-use holdpoint_api::{AnswersBody, DecisionBody, DecisionWord, ResultBody, ResultsBody, RunView};
-use holdpoint_codec::{Shown, result_from_short_text};
+use holdpoint::{Actor, CallAnswer, Decisions, EditedArguments, RememberRequest, Results, ResumeFrom, RunId};
+use holdpoint_api::{AnswersBody, DecisionBody, ResultsBody, RunView};
+use holdpoint_codec::result_from_short_text;
+use holdpoint_codec::view::DecisionWord;
 use holdpoint_core::{BatchId, CallId, Code, ContinuationId, Digest, QuestionKind, Rejection, Run};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -46,10 +45,8 @@ pub(super) async fn answers(
         // What happens in a run is told to those who may see it, and nothing is begun for others who ask for it.
         ask.caller.need(Right::Read)?;
     }
-    let from = resume_from(run.id(), body.continuation_id, body.batch_id)?;
-    if body.decisions.len() > ANSWERS_MAX {
-        return Err(Refusal::field("decisions", format!("at most {ANSWERS_MAX} decisions at once")));
-    }
+    let from = resume_from(run.id(), body.continuation_id.as_deref(), body.batch_id.as_deref())?;
+    expect_few("decisions", body.decisions.len())?;
     let mut decisions = Decisions::new().by(answerer(&ask.caller, run));
     for (index, decision) in body.decisions.into_iter().enumerate() {
         decisions = decide(decisions, run, index, decision)?;
@@ -78,14 +75,12 @@ pub(super) async fn results(
 ) -> Answer<Response> {
     ask.app.expect_running()?;
     let run = runs::moved_by(&ask.app, &ask.caller, &id.run()?).await?;
-    let from = resume_from(run.run_id(), body.continuation_id, body.batch_id)?;
-    if body.results.len() > ANSWERS_MAX {
-        return Err(Refusal::field("results", format!("at most {ANSWERS_MAX} results at once")));
-    }
+    let from = resume_from(run.run_id(), body.continuation_id.as_deref(), body.batch_id.as_deref())?;
+    expect_few("results", body.results.len())?;
     let mut results = Results::new();
-    for ResultBody { call_id, text, json, content, error } in body.results {
-        let given = Given { text, json, content, error }.result(&call_id)?;
-        results = results.result(call_id.as_str(), given);
+    for result in &body.results {
+        let call = result.call_id.as_str();
+        results = results.result(call, result.result().map_err(|_| invalid_result(call))?);
     }
     if body.partial == Some(true) {
         results = results.partial();
@@ -95,19 +90,20 @@ pub(super) async fn results(
 }
 
 /// The pause or the batch that the client names. One of another run is none of this run.
-fn resume_from(run: &RunId, continuation: Option<String>, batch: Option<String>) -> Answer<ResumeFrom> {
-    let none = || Refusal::from(Rejection::ContinuationNotFound);
-    match (continuation, batch) {
-        (Some(text), None) => {
-            let id = ContinuationId::parse(&text).filter(|id| id.run == *run).ok_or_else(none)?;
-            Ok(ResumeFrom::Id(id))
-        }
-        (None, Some(text)) => {
-            let id = BatchId::parse(&text).filter(|id| id.run == *run).ok_or_else(none)?;
-            Ok(ResumeFrom::Batch(id))
-        }
-        _ => Err(Refusal::value("continuation_id", "name either `continuation_id` or `batch_id`")),
+fn resume_from(run: &RunId, continuation: Option<&str>, batch: Option<&str>) -> Answer<ResumeFrom> {
+    let found = match (continuation, batch) {
+        (Some(text), None) => ContinuationId::parse(text).filter(|id| id.run == *run).map(ResumeFrom::Id),
+        (None, Some(text)) => BatchId::parse(text).filter(|id| id.run == *run).map(ResumeFrom::Batch),
+        _ => return Err(Refusal::value("continuation_id", "name either `continuation_id` or `batch_id`")),
+    };
+    found.ok_or_else(Refusal::no_run)
+}
+
+fn expect_few(field: &str, count: usize) -> Answer<()> {
+    if count > ANSWERS_MAX {
+        return Err(Refusal::field(field, format!("at most {ANSWERS_MAX} {field} at once")));
     }
+    Ok(())
 }
 
 /// Who answers what a run asks.
@@ -131,7 +127,8 @@ fn decide(decisions: Decisions, run: &Run, index: usize, body: DecisionBody) -> 
     let at = |field: &str| format!("decisions[{index}].{field}");
     let invalid =
         || Refusal::from(Rejection::Call { call: CallId::new(body.call_id.as_str()), code: Code::InvalidDecision });
-    let word = DecisionWord::read(&body.decision).ok_or_else(invalid)?;
+    // Another word is no malformed request, but not a decision.
+    let word: DecisionWord = serde_json::from_str(body.decision.get()).map_err(|_| invalid())?;
     if body.reason.as_ref().is_some_and(|reason| reason.len() > REASON_BYTES_MAX) {
         return Err(Refusal::value(&at("reason"), format!("a reason has at most {REASON_BYTES_MAX} bytes")));
     }
@@ -178,27 +175,6 @@ fn decide(decisions: Decisions, run: &Run, index: usize, body: DecisionBody) -> 
     }
 }
 
-/// A result in one of its four forms, as it was written.
-pub(super) struct Given {
-    pub(super) text: Option<Box<RawValue>>,
-    pub(super) json: Option<Box<RawValue>>,
-    pub(super) content: Option<Box<RawValue>>,
-    pub(super) error: Option<Box<RawValue>>,
-}
-
-impl Given {
-    /// Exactly one of the four, of the right shape.
-    pub(super) fn result(self, call: &str) -> Answer<ToolResult> {
-        let Given { text, json, content, error } = self;
-        let forms = [("text", text), ("json", json), ("content", content), ("error", error)];
-        let mut members = Shown::default();
-        for (name, raw) in forms {
-            if let Some(raw) = raw {
-                members.set(name, &raw);
-            }
-        }
-        // Numbers stay as they were written.
-        result_from_short_text(&members.to_string())
-            .map_err(|_| Rejection::Call { call: CallId::new(call), code: Code::InvalidResult }.into())
-    }
+pub(super) fn invalid_result(call: &str) -> Refusal {
+    Rejection::Call { call: CallId::new(call), code: Code::InvalidResult }.into()
 }

@@ -1,5 +1,6 @@
 //! The inbox.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,12 +41,9 @@ pub(super) struct ApprovalQuery {
     agent: Option<String>,
     /// Only questions of this run.
     run: Option<String>,
-    /// Go on where an earlier page ended: its `next`.
-    #[param(max_length = 2048)]
-    cursor: Option<String>,
-    /// How many at most.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
+    #[serde(flatten)]
+    #[param(ignore)]
+    page: PageQuery,
 }
 
 /// List questions to people.
@@ -53,28 +51,21 @@ pub(super) struct ApprovalQuery {
 /// Those that wait come with the earliest deadline first. Whoever reads everything sees all of them, others those that they
 /// may answer: `answerable` says whether the caller may.
 #[utoipa::path(
-    get, path = "/v1/approvals", tag = "approvals", operation_id = "list_approvals", params(ApprovalQuery),
+    get, path = "/v1/approvals", tag = "approvals", operation_id = "list_approvals", params(ApprovalQuery, PageQuery),
     responses((status = 200, description = "One page", body = ApprovalPage), Problems),
 )]
 pub(super) async fn list(ask: Ask, Params(query): Params<ApprovalQuery>) -> Answer<Json<ApprovalPage>> {
     let Ask { app, caller, .. } = &ask;
     caller.need(Right::ReadApprovals)?;
-    let page = PageQuery { cursor: query.cursor, limit: query.limit };
-    let (cursor, limit) = app.page(caller, LIST, &page)?;
+    let (cursor, limit) = app.page(caller, LIST, &query.page)?;
     let filter = QuestionFilter {
         tenant: caller.tenant(),
-        status: match query.status.unwrap_or_default() {
-            ApprovalStatus::Pending => QuestionStatus::Pending,
-            ApprovalStatus::Answered => QuestionStatus::Answered,
-            ApprovalStatus::Expired => QuestionStatus::Expired,
-            ApprovalStatus::Gone => QuestionStatus::Gone,
-        },
-        kind: None,
-        tool: None,
+        status: query.status.unwrap_or_default().0,
         agent: names("agent", query.agent)?,
         run: names("run", query.run)?.map(holdpoint::RunId::new),
         cursor,
         limit,
+        ..QuestionFilter::default()
     };
     let page = app.store.approvals.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
@@ -125,7 +116,7 @@ pub(super) async fn changes(ask: Ask) -> Answer<Response> {
         app: Arc::clone(&ask.app),
         caller: ask.caller.clone(),
         after: begin.seq,
-        ready: vec![sse::opening_at(place.0)],
+        ready: VecDeque::from([sse::opening(Some(place.0))]),
         over: false,
         _permit: permit,
     };
@@ -143,8 +134,7 @@ struct Inbox {
     caller: Caller,
     after: QuestionSeq,
     woken: watch::Receiver<u64>,
-    /// The last is the next.
-    ready: Vec<Bytes>,
+    ready: VecDeque<Bytes>,
     over: bool,
     _permit: StreamPermit,
 }
@@ -155,17 +145,14 @@ impl Inbox {
         let told: Vec<(QuestionSeq, ApprovalView)> = told.collect();
         // Questions of one commit share a number: only the last that is told of them may be gone on from.
         let ends = |index: usize, seq| told.get(index + 1).is_none_or(|(next, _)| *next != seq);
-        let frame = |(index, (seq, view)): (usize, &(QuestionSeq, ApprovalView))| {
-            sse::event(ends(index, *seq).then_some(seq.0), view)
-        };
-        let frames: Vec<Bytes> = told.iter().enumerate().map(frame).collect();
-        let waiting = std::mem::take(&mut self.ready);
-        self.ready = frames.into_iter().rev().chain(waiting).collect();
+        for (index, (seq, view)) in told.iter().enumerate() {
+            self.ready.push_back(sse::event(ends(index, *seq).then_some(seq.0), view));
+        }
     }
 
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(frame) = self.ready.pop() {
+            if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
             }
             if self.over {

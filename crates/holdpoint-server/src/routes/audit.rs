@@ -2,8 +2,9 @@
 
 use axum::Json;
 use holdpoint::RunId;
-use holdpoint_api::{AuditEntry, AuditFinding, AuditPage, AuditVerdict, PageQuery, moment};
+use holdpoint_api::{AuditEntry, AuditFinding, AuditPage, AuditVerdict, PageQuery};
 use holdpoint_codec::audit::decode;
+use holdpoint_codec::view::Moment;
 use holdpoint_store::audit::{Verified, VerifyRequest, verify as verify_log};
 use holdpoint_store::{AuditScope, Cursor};
 use serde::Deserialize;
@@ -25,12 +26,9 @@ const ROWS_DEFAULT: usize = 50;
 pub(super) struct AuditQuery {
     /// Only that of this run.
     run: Option<String>,
-    /// Go on where an earlier page ended: its `next`.
-    #[param(max_length = 2048)]
-    cursor: Option<String>,
-    /// About how many rows.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
+    #[serde(flatten)]
+    #[param(ignore)]
+    page: PageQuery,
 }
 
 fn scope_of(caller: &Caller) -> AuditScope {
@@ -39,17 +37,16 @@ fn scope_of(caller: &Caller) -> AuditScope {
 
 /// Read the audit log, run by run.
 #[utoipa::path(
-    get, path = "/v1/audit", tag = "insight", operation_id = "read_audit", params(AuditQuery),
+    get, path = "/v1/audit", tag = "insight", operation_id = "read_audit", params(AuditQuery, PageQuery),
     responses((status = 200, description = "One page", body = AuditPage), Problems),
 )]
 pub(super) async fn list(ask: Ask, Params(query): Params<AuditQuery>) -> Answer<Json<AuditPage>> {
     let Ask { app, caller, .. } = &ask;
     caller.need(Right::Administer)?;
-    let page = PageQuery { cursor: query.cursor, limit: query.limit };
     if let Some(run) = names("run", query.run)? {
-        return of_run(&ask, &RunId::new(run), &page).await;
+        return of_run(&ask, &RunId::new(run), &query.page).await;
     }
-    let (cursor, limit) = app.page(caller, LIST, &page)?;
+    let (cursor, limit) = app.page(caller, LIST, &query.page)?;
     let limit = limit.unwrap_or(ROWS_DEFAULT).min(holdpoint_store::LIST_LIMIT_MAX);
     let page = app.store.audit.rows_after(&scope_of(caller), cursor.as_ref(), limit).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
@@ -76,7 +73,7 @@ fn entry(run: &RunId, row: &holdpoint_store::AuditRow) -> AuditEntry {
     AuditEntry {
         run_id: run.as_str().to_owned(),
         revision: row.revision.0,
-        at: moment(row.at),
+        at: Moment(row.at),
         link: row.link.to_string(),
         decisions: decode(&row.body).ok().map(|audit| audit.entries),
     }

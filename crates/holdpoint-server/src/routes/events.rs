@@ -11,11 +11,10 @@ use utoipa::IntoParams;
 
 use super::Problems;
 use crate::auth::Right;
-use crate::follow::{Follower, Place, Until};
+use crate::follow::{Streaming, Until};
 use crate::limits::EVENTS_MAX;
 use crate::params::{Ask, Id, Params, Wants};
 use crate::refusal::{Answer, Refusal};
-use crate::sse;
 
 /// Where to begin.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
@@ -63,9 +62,8 @@ pub(super) async fn events(ask: Ask, id: Id, Params(query): Params<EventQuery>) 
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let permit = ask.app.streams.open(&ask.caller.name)?;
-    let place = Place { scope: &ask.caller.scope, run: &id };
-    let follower = Follower::new(&ask.app, place, after, Until::RunIsOver, permit);
-    Ok(sse::response(&ask.app, &ask.caller, follower.frames()))
+    let streaming = Streaming { run: id, after, live: None, permit };
+    Ok(streaming.follow(&ask.app, &ask.caller, Until::RunIsOver))
 }
 
 async fn page(ask: &Ask, id: &holdpoint::RunId, after: Revision) -> Answer<Response> {

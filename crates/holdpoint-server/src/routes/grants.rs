@@ -25,8 +25,7 @@ pub(super) async fn list(ask: Ask, Params(query): Params<PageQuery>) -> Answer<J
     caller.need(Right::ReadApprovals)?;
     let (cursor, limit) = app.page(caller, LIST, &query)?;
     let filter = GrantFilter { tenant: caller.tenant(), tool: None, cursor, limit };
-    let reader = app.agents.reader().ok_or_else(|| Refusal::internal("a server without agents"))?;
-    let page = reader.grants(&filter).await?;
+    let page = app.reader()?.grants(&filter).await?;
     let now = app.store.runs.now();
     let next = app.next_page(caller, LIST, page.next.as_ref());
     let grants = page.grants.iter().map(|listed| shown(listed, now)).collect();
@@ -52,7 +51,7 @@ pub(super) async fn revoke(ask: Ask, id: Id) -> Answer<StatusCode> {
     let id = id.grant()?;
     let row =
         ask.app.store.grants.find(&ask.caller.scope, id.as_str()).await?.ok_or_else(|| Refusal::not_found("grant"))?;
-    let reader = ask.app.agents.reader().ok_or_else(|| Refusal::internal("a server without agents"))?.clone();
+    let reader = ask.app.reader()?.clone();
     let actor = ask.caller.actor();
     // Taken back twice is taken back.
     let revoking = async move { reader.revoke_grant(row.tenant.as_deref(), &id, &actor).await };

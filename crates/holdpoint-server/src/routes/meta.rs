@@ -7,24 +7,22 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use holdpoint_api::{Health, KeyList, KeyView, Readiness, ReadyCheck};
-use holdpoint_store::{RunFilter, StoreError, StoreTally};
-use http::{HeaderValue, StatusCode, header};
+use holdpoint_api::{Health, HealthStatus, KeyList, KeyView, Readiness, ReadyCheck, ReadyStatus};
+use holdpoint_store::RunFilter;
+use http::{StatusCode, header};
+use tokio::sync::Mutex;
 
 use super::Problems;
 use crate::app::App;
 use crate::auth::Right;
 use crate::limits::READY_TIMEOUT;
-use crate::metrics::Levels;
 use crate::params::Ask;
 use crate::refusal::Answer;
 
 /// What readiness writes, again and again.
 const READY_SETTING: (&str, &str) = ("ready", "yes");
-/// How long what became of that is told again.
-const CHECKED_FOR: Duration = Duration::from_secs(1);
-/// How long what the store counted is told again.
-const COUNTED_FOR: Duration = Duration::from_secs(1);
+/// How long what the store said is told again.
+const TOLD_FOR: Duration = Duration::from_secs(1);
 
 /// Whether the process runs.
 #[utoipa::path(
@@ -32,7 +30,7 @@ const COUNTED_FOR: Duration = Duration::from_secs(1);
     responses((status = 200, description = "It does", body = Health), Problems),
 )]
 pub(super) async fn health() -> Json<Health> {
-    Json(Health { status: "ok".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
+    Json(Health { status: HealthStatus::Ok, version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
 /// Whether the server can do its work: the store can be written, runs are looked after, and it does not stop.
@@ -45,26 +43,37 @@ pub(super) async fn health() -> Json<Health> {
     ),
 )]
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Response {
-    let checks = vec![check_store(&app).await, check_keeper(&app), check_worker(&app), check_running(&app)];
-    let ok = checks.iter().all(|check| check.ok);
-    let status = if ok { "ready" } else { "not_ready" };
-    let code = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (code, Json(Readiness { status: status.to_owned(), checks })).into_response()
+    let abandoned = "nobody looks after runs any more; hint: restart the server";
+    let worker_ended = "the worker of this process ended; hint: restart the server";
+    let check = |name: &str, problem: Option<String>| ReadyCheck {
+        name: name.to_owned(),
+        ok: problem.is_none(),
+        detail: problem,
+    };
+    let checks = vec![
+        check("store", told(&app.checked, try_store(&app)).await),
+        check("keeper", app.abandoned.load(Ordering::Acquire).then(|| abandoned.to_owned())),
+        check("worker", app.worker_ended.load(Ordering::Acquire).then(|| worker_ended.to_owned())),
+        check("running", app.stopping.is_cancelled().then(|| "the server stops".to_owned())),
+    ];
+    let (code, status) = match checks.iter().all(|check| check.ok) {
+        true => (StatusCode::OK, ReadyStatus::Ready),
+        false => (StatusCode::SERVICE_UNAVAILABLE, ReadyStatus::NotReady),
+    };
+    (code, Json(Readiness { status, checks })).into_response()
 }
 
-/// What is wrong with the store, at most once in a while whoever asks.
-async fn check_store(app: &App) -> ReadyCheck {
-    let mut checked = app.checked.lock().await;
-    let told = checked.as_ref().filter(|(at, _)| at.elapsed() < CHECKED_FOR);
-    let detail = match told {
-        Some((_, detail)) => detail.clone(),
-        None => {
-            let detail = try_store(app).await;
-            *checked = Some((Instant::now(), detail.clone()));
-            detail
-        }
-    };
-    ReadyCheck { name: "store".to_owned(), ok: detail.is_none(), detail }
+/// What is asked of the store at most once in a while, whoever wants to know.
+async fn told<T: Clone>(last: &Mutex<Option<(Instant, T)>>, ask: impl Future<Output = T>) -> T {
+    let mut last = last.lock().await;
+    if let Some((at, known)) = &*last
+        && at.elapsed() < TOLD_FOR
+    {
+        return known.clone();
+    }
+    let known = ask.await;
+    *last = Some((Instant::now(), known.clone()));
+    known
 }
 
 /// Reads something that needs the connection, the tables and their columns, and writes something small: a store that only
@@ -81,24 +90,6 @@ async fn try_store(app: &App) -> Option<String> {
         Ok(Err(error)) => Some(format!("{}: {}", error.code(), error.hint().unwrap_or("the store failed"))),
         Err(_) => Some("the store does not answer in time".to_owned()),
     }
-}
-
-fn check_keeper(app: &App) -> ReadyCheck {
-    let abandoned = app.abandoned.load(Ordering::Acquire);
-    let detail = abandoned.then(|| "nobody looks after runs any more; hint: restart the server".to_owned());
-    ReadyCheck { name: "keeper".to_owned(), ok: !abandoned, detail }
-}
-
-fn check_worker(app: &App) -> ReadyCheck {
-    let ended = app.worker_ended.load(Ordering::Acquire);
-    let detail = ended.then(|| "the worker of this process ended; hint: restart the server".to_owned());
-    ReadyCheck { name: "worker".to_owned(), ok: !ended, detail }
-}
-
-fn check_running(app: &App) -> ReadyCheck {
-    let stopping = app.stopping.is_cancelled();
-    let detail = stopping.then(|| "the server stops".to_owned());
-    ReadyCheck { name: "running".to_owned(), ok: !stopping, detail }
 }
 
 /// The public keys by which receipts are verified.
@@ -122,31 +113,13 @@ pub(super) async fn keys(ask: Ask) -> Answer<Json<KeyList>> {
 )]
 pub(super) async fn metrics(ask: Ask) -> Answer<Response> {
     ask.caller.need(Right::Administer)?;
-    let levels = levels(&ask.app).await;
-    let mut response = ask.app.metrics.encode(levels).into_response();
-    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    Ok(response)
-}
-
-async fn levels(app: &App) -> Levels {
-    let stored = tokio::time::timeout(READY_TIMEOUT, tally(app)).await.ok().and_then(Result::ok).map(|tally| {
-        let asked = tally.question_oldest;
-        let oldest = asked.map(|asked| Duration::from_millis(app.store.runs.now().ms_since(asked)));
-        (tally, oldest.unwrap_or_default())
+    let app = &ask.app;
+    let counts = async { tokio::time::timeout(READY_TIMEOUT, app.store.state.counts()).await.ok()?.ok() };
+    let stored = told(&app.counted, counts).await.map(|tally| {
+        let oldest = tally.question_oldest.map(|asked| app.store.runs.now().ms_since(asked));
+        (tally, Duration::from_millis(oldest.unwrap_or_default()))
     });
-    Levels { stored, streams: app.streams.len(), driven: app.driving.len() }
-}
-
-/// What the store counts, at most once in a while whoever asks.
-async fn tally(app: &App) -> Result<StoreTally, StoreError> {
-    let mut counted = app.counted.lock().await;
-    if let Some((at, tally)) = &*counted
-        && at.elapsed() < COUNTED_FOR
-    {
-        return Ok(*tally);
-    }
-    let tally = app.store.state.counts().await?;
-    *counted = Some((Instant::now(), tally));
-    Ok(tally)
+    let numbers = app.metrics.encode(app.streams.len(), app.driving.len(), stored);
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], numbers).into_response())
 }

@@ -5,28 +5,31 @@ use std::sync::Arc;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use holdpoint::{Context, Error, RunId, RunRequest, RunResult, SessionSoFar};
-use holdpoint_api::{ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView};
+use holdpoint_api::{
+    ApiCode, MessageList, PageQuery, RunBody, RunPage, RunStatus, RunSummary, RunView, SessionPage, SessionView,
+};
+use holdpoint_codec::view::{Moment, Name};
 use holdpoint_codec::{Shown, message_view, result_from_short_text};
 use holdpoint_core::{Rejection, Revision};
-use holdpoint_store::RunFilter;
-use http::{HeaderValue, StatusCode, header};
+use holdpoint_store::{RunFilter, SessionFilter};
+use http::{StatusCode, header};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::IntoParams;
 
-use super::Problems;
-use super::resumed::{self, Reply, Streaming};
+use super::{Problems, resumed};
 use crate::ServedAgent;
 use crate::app::App;
 use crate::auth::{Caller, Right};
 use crate::body::{Body, NoBody};
+use crate::follow::Streaming;
 use crate::limits::SESSION_BYTES_MAX;
 use crate::params::{Ask, Id, Params, WaitQuery, name, names};
 use crate::refusal::{Answer, Refusal};
-use crate::streams::StreamPermit;
 
 const LIST: &str = "runs";
+const LIST_OF_SESSIONS: &str = "sessions";
 
 /// Start a run.
 ///
@@ -44,49 +47,32 @@ const LIST: &str = "runs";
 pub(super) async fn start(ask: Ask, Params(wait): Params<WaitQuery>, Body(body): Body<RunBody>) -> Answer<Response> {
     ask.caller.need(Right::Submit)?;
     ask.app.expect_running()?;
-    let permit = resumed::permit(&ask)?;
     let id = match &ask.derived {
         // The same request was on its way before, and its server died after the start.
         Some(derived) if ask.app.head(&ask.caller, &derived.0).await.is_ok() => {
-            return begun_before(&ask, &derived.0, permit).await;
+            return begun_before(&ask, &derived.0).await;
         }
         Some(derived) => derived.0.clone(),
         None => RunId::new(uuid::Uuid::now_v7().to_string()),
     };
     let served = served(&ask.app, &body.agent)?;
     let request = request(&ask, served, body).await?.with_run_id(id.clone());
-    let segment = served.agent.chat(request);
-    let Some(room) = ask.app.driving.room() else {
-        let left = resumed::leave(&ask, &id, segment, Reply { permit, wait }).await?;
-        return Ok(created(left, &id));
-    };
-    let mut driven = ask.app.driving.drive(&id, segment.stream(), room);
-    let accepted = driven.accepted().await?;
-    if let Some(permit) = permit {
-        let streaming = Streaming { run: id.clone(), after: Revision(0), live: Some(driven.live), permit };
-        return Ok(created(resumed::stream(&ask, streaming), &id));
-    }
-    let run = resumed::waited(&ask, accepted, driven, wait).await;
-    Ok(created(Json(RunView::of(run.run())).into_response(), &id))
+    Ok(created(resumed::follow(&ask, &id, served.agent.chat(request), wait).await?, &id))
 }
 
-async fn begun_before(ask: &Ask, id: &RunId, permit: Option<StreamPermit>) -> Answer<Response> {
-    let response = match permit {
+async fn begun_before(ask: &Ask, id: &RunId) -> Answer<Response> {
+    let response = match resumed::permit(ask)? {
         Some(permit) => {
             let streaming = Streaming { run: id.clone(), after: Revision(0), live: None, permit };
-            resumed::stream(ask, streaming)
+            streaming.segment(&ask.app, &ask.caller)
         }
         None => Json(RunView::of(ask.app.run_owned(&ask.caller, id).await?.run())).into_response(),
     };
     Ok(created(response, id))
 }
 
-fn created(mut response: Response, id: &RunId) -> Response {
-    *response.status_mut() = StatusCode::CREATED;
-    if let Ok(location) = HeaderValue::from_str(&format!("/v1/runs/{id}")) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
-    response
+fn created(response: Response, id: &RunId) -> Response {
+    (StatusCode::CREATED, [(header::LOCATION, format!("/v1/runs/{id}"))], response).into_response()
 }
 
 /// What the run begins with.
@@ -182,12 +168,9 @@ pub(super) struct RunQuery {
     agent: Option<String>,
     /// Only runs of this conversation.
     session: Option<String>,
-    /// Go on where an earlier page ended: its `next`.
-    #[param(max_length = 2048)]
-    cursor: Option<String>,
-    /// How many at most.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
+    #[serde(flatten)]
+    #[param(ignore)]
+    page: PageQuery,
 }
 
 /// List runs, the last created first.
@@ -195,16 +178,15 @@ pub(super) struct RunQuery {
 /// A list has what the store knows without reading the events of a run. What it takes them for (`stop_reason`, `text`, `turn`,
 /// `usage`, `pending`) is in `GET /v1/runs/{id}`.
 #[utoipa::path(
-    get, path = "/v1/runs", tag = "runs", operation_id = "list_runs", params(RunQuery),
+    get, path = "/v1/runs", tag = "runs", operation_id = "list_runs", params(RunQuery, PageQuery),
     responses((status = 200, description = "One page", body = RunPage), Problems),
 )]
 pub(super) async fn list(ask: Ask, Params(query): Params<RunQuery>) -> Answer<Json<RunPage>> {
     let Ask { app, caller, .. } = &ask;
     caller.need(Right::Read)?;
-    let page = PageQuery { cursor: query.cursor, limit: query.limit };
-    let (cursor, limit) = app.page(caller, LIST, &page)?;
+    let (cursor, limit) = app.page(caller, LIST, &query.page)?;
     let filter = RunFilter {
-        status: query.status.map(Into::into),
+        status: query.status.map(|Name(status)| status),
         agent: names("agent", query.agent)?,
         tenant: caller.tenant(),
         session: names("session", query.session)?,
@@ -214,6 +196,25 @@ pub(super) async fn list(ask: Ask, Params(query): Params<RunQuery>) -> Answer<Js
     let page = app.store.runs.list(&filter).await?;
     let next = app.next_page(caller, LIST, page.next.as_ref());
     Ok(Json(RunPage { runs: page.items.iter().map(RunSummary::of).collect(), next }))
+}
+
+/// List conversations, that of the last created run first.
+#[utoipa::path(
+    get, path = "/v1/sessions", tag = "insight", operation_id = "list_sessions", params(PageQuery),
+    responses((status = 200, description = "One page", body = SessionPage), Problems),
+)]
+pub(super) async fn sessions(ask: Ask, Params(query): Params<PageQuery>) -> Answer<Json<SessionPage>> {
+    let Ask { app, caller, .. } = &ask;
+    caller.need(Right::Read)?;
+    let (cursor, limit) = app.page(caller, LIST_OF_SESSIONS, &query)?;
+    let page = app.store.runs.sessions(&SessionFilter { tenant: caller.tenant(), cursor, limit }).await?;
+    let next = app.next_page(caller, LIST_OF_SESSIONS, page.next.as_ref());
+    let sessions = page.items.into_iter().map(|row| SessionView {
+        id: row.id.to_string(),
+        runs: row.runs,
+        updated_at: Moment(row.updated_at),
+    });
+    Ok(Json(SessionPage { sessions: sessions.collect(), next }))
 }
 
 /// Show a run.
@@ -280,7 +281,7 @@ pub(super) async fn retry(ask: Ask, id: Id, Params(wait): Params<WaitQuery>, NoB
 
 /// The tenant's own agents are the same for all: the name alone decides.
 pub(super) fn served<'a>(app: &'a Arc<App>, agent: &str) -> Answer<&'a ServedAgent> {
-    app.agents.find(agent).ok_or_else(|| {
+    app.agents.get(agent).ok_or_else(|| {
         Refusal::new(ApiCode::UnknownAgent, "there is no such agent; `GET /v1/agents` lists them")
             .with("field", "agent")
     })

@@ -6,85 +6,54 @@ use std::time::Duration;
 use axum::Json;
 use globset::{Glob, GlobMatcher};
 use holdpoint::{Runner, TaskHolder, WorkerFault};
-use holdpoint_api::{
-    CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView, PageQuery,
-    RequeueBody, RunView, TaskPage, TaskStateName,
-};
+use holdpoint_api::{CompleteBody, FailBody, HeartbeatAnswer, HeartbeatBody, LeaseAnswer, LeaseBody, LeasedTaskView};
 use holdpoint_codec::tasks::decode_task;
 use holdpoint_core::{Attempt, CallKey, Rejection, ToolName};
 use holdpoint_store::{
-    Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, Release, TaskFilter,
-    TaskLease, TaskStage, Topic, WorkerSeen,
+    Fence, LEASE_LIMIT_MAX, LEASE_MS_MAX, LEASE_TOOLS_MAX, LeaseRequest, LeaseState, LeasedTask, Release, TaskLease,
+    Topic, WorkerSeen,
 };
-use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use utoipa::IntoParams;
 
-use super::answers::{Given, expect_digest};
-use super::{Problems, resumed};
+use super::Problems;
+use super::answers::invalid_result;
 use crate::app::App;
 use crate::auth::{Caller, Right};
 use crate::body::Body;
-use crate::limits::{LEASE_PATTERNS_MAX, WAIT_MAX, WAIT_MS_MAX};
-use crate::params::{Ask, Id, Params, name, names};
+use crate::limits::LEASE_PATTERNS_MAX;
+use crate::params::{Ask, Id, name};
 use crate::refusal::{Answer, Refusal};
 use crate::seal::Purpose;
-use crate::view::task_view;
 
-const LIST: &str = "tasks";
 const LEASE_MS_DEFAULT: u64 = 30_000;
 const LEASE_MS_MIN: u64 = 100;
 const WORKER_BYTES_MAX: usize = 100;
 /// How often a long poll looks although nothing woke it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What a lease token holds. Only this server's key makes one, and only its tenant can use it.
-#[derive(Serialize, Deserialize)]
-struct Lease {
-    /// The task.
-    k: String,
-    /// Which lease of it.
-    f: u64,
-    /// Which attempt.
-    a: u32,
-    /// Who has it.
-    w: String,
-    /// Whose it is.
-    t: Option<String>,
-    /// The agent of its run.
-    g: Arc<str>,
+/// What a lease token holds: the task, which lease of it, which attempt, its worker, its tenant, and the agent of its run. Only
+/// this server's key makes one, and only its tenant can use it.
+type Lease = (String, u64, u32, String, Option<String>, String);
+
+fn seal(app: &App, caller: &Caller, leased: &LeasedTask, worker: &str) -> String {
+    let LeasedTask { lease, task, .. } = leased;
+    let (key, tenant) = (lease.key.to_string(), caller.scope.tenant());
+    app.sealer.seal(Purpose::LEASE, &(key, lease.fence.0, task.attempts.0, worker, tenant, &*task.agent))
 }
 
-impl Lease {
-    fn seal(app: &App, caller: &Caller, leased: &LeasedTask, worker: &str) -> String {
-        let lease = Lease {
-            k: leased.lease.key.to_string(),
-            f: leased.lease.fence.0,
-            a: leased.task.attempts.0,
-            w: worker.to_owned(),
-            t: caller.scope.tenant().map(str::to_owned),
-            g: Arc::clone(&leased.task.agent),
-        };
-        app.sealer.seal(Purpose::Lease, &serde_json::to_vec(&lease).unwrap_or_default())
+/// The holder that a token names, and the runner of the task. A token of another task, tenant or server is as good as none.
+fn open(ask: &Ask, key: &CallKey, token: &str) -> Answer<(TaskHolder, Runner)> {
+    let lost = || Refusal::from(Rejection::LeaseLost);
+    let (of, fence, attempt, worker, tenant, agent): Lease =
+        ask.app.sealer.open(Purpose::LEASE, token).ok_or_else(lost)?;
+    if tenant.as_deref() != ask.caller.scope.tenant() || of != key.to_string() {
+        return Err(lost());
     }
-
-    /// The holder that a token names, and the runner of the task. A token of another task, tenant or server is as good as none.
-    fn open(ask: &Ask, key: &CallKey, token: &str) -> Answer<(TaskHolder, Runner)> {
-        let lost = || Refusal::from(Rejection::LeaseLost);
-        let payload = ask.app.sealer.open(Purpose::Lease, token).ok_or_else(lost)?;
-        let lease: Lease = serde_json::from_slice(&payload).map_err(|_| lost())?;
-        if lease.t.as_deref() != ask.caller.scope.tenant() || lease.k != key.to_string() {
-            return Err(lost());
-        }
-        let holder = TaskHolder {
-            lease: TaskLease { key: key.clone(), fence: Fence(lease.f) },
-            attempt: Attempt(lease.a),
-            worker: lease.w.into(),
-        };
-        // The store may be out of reach: then the runner keeps trying.
-        Ok((holder, ask.app.runner_of(Some(&lease.g))?.clone()))
-    }
+    let lease = TaskLease { key: key.clone(), fence: Fence(fence) };
+    let holder = TaskHolder { lease, attempt: Attempt(attempt), worker: worker.into() };
+    // The store may be out of reach: then the runner keeps trying.
+    Ok((holder, ask.app.runner_of(Some(&agent))?.clone()))
 }
 
 /// Take tasks.
@@ -101,11 +70,7 @@ pub(super) async fn lease(ask: Ask, Body(body): Body<LeaseBody>) -> Answer<Json<
     caller.need(Right::Work)?;
     app.expect_running()?;
     let request = lease_request(app, caller, &body)?;
-    if body.wait_ms.is_some_and(|ms| ms > WAIT_MS_MAX) {
-        return Err(Refusal::field("wait_ms", format!("`wait_ms` is at most {WAIT_MS_MAX}")));
-    }
-    let wait = Duration::from_millis(body.wait_ms.unwrap_or_default()).min(WAIT_MAX);
-    let until = Instant::now() + wait;
+    let until = Instant::now() + ask.wait(body.wait_ms)?;
     note_worker(app, caller, &request).await?;
     let mut woken = app.store.runs.watch(Topic::Tasks);
     loop {
@@ -154,8 +119,8 @@ async fn take(app: &Arc<App>, caller: &Caller, request: &LeaseRequest) -> Answer
             }
             // Somebody who went away meanwhile gets nothing.
             if let Err(views) = hand_over.send(views) {
-                for (task, _) in views {
-                    give_back(&app, &task).await;
+                for (lease, _) in views {
+                    give_back(&app, &lease).await;
                 }
             }
             Ok(any)
@@ -167,38 +132,36 @@ async fn take(app: &Arc<App>, caller: &Caller, request: &LeaseRequest) -> Answer
 }
 
 /// A task that may be started, as its worker sees it.
-async fn admitted(app: &App, caller: &Caller, task: LeasedTask, worker: &str) -> Option<(LeasedTask, LeasedTaskView)> {
-    let Some(runner) = app.agents.find(&task.task.agent).map(crate::ServedAgent::runner) else {
-        give_back(app, &task).await;
-        return None;
-    };
-    match runner.admit(task.clone()).await {
-        Ok(Some(task)) => match view(app, caller, &task, worker) {
-            Some(view) => Some((task, view)),
-            None => {
-                give_back(app, &task).await;
+async fn admitted(app: &App, caller: &Caller, task: LeasedTask, worker: &str) -> Option<(TaskLease, LeasedTaskView)> {
+    let lease = task.lease.clone();
+    let view = match app.agents.get(&task.task.agent) {
+        None => None,
+        Some(served) => match served.runner().admit(task).await {
+            // Policy says no by now, and the runner settled it.
+            Ok(None) => return None,
+            Ok(Some(task)) => view(app, caller, &task, worker),
+            Err(error) => {
+                tracing::warn!(target: "holdpoint", run = %lease.key.run, code = %error.code(), "a task could not be handed over");
                 None
             }
         },
-        Ok(None) => None,
-        Err(error) => {
-            tracing::warn!(target: "holdpoint", run = %task.lease.key.run, code = %error.code(), "a task could not be handed over");
-            give_back(app, &task).await;
-            None
-        }
+    };
+    if view.is_none() {
+        give_back(app, &lease).await;
     }
+    Some((lease, view?))
 }
 
-async fn give_back(app: &App, task: &LeasedTask) {
-    if let Err(error) = app.store.tasks.release(&task.lease, Release::Unstarted).await {
-        tracing::warn!(target: "holdpoint", run = %task.lease.key.run, code = %error.code(), "a task could not be given back");
+async fn give_back(app: &App, lease: &TaskLease) {
+    if let Err(error) = app.store.tasks.release(lease, Release::Unstarted).await {
+        tracing::warn!(target: "holdpoint", run = %lease.key.run, code = %error.code(), "a task could not be given back");
     }
 }
 
 /// One task as its worker sees it, with its lease.
 fn view(app: &App, caller: &Caller, leased: &LeasedTask, worker: &str) -> Option<LeasedTaskView> {
     let stored = decode_task(&leased.body).ok()?;
-    let lease = Lease::seal(app, caller, leased, worker);
+    let lease = seal(app, caller, leased, worker);
     Some(LeasedTaskView::of(&leased.lease.key, stored, leased.task.attempts.0, lease))
 }
 
@@ -234,7 +197,7 @@ fn lease_ms(asked: Option<u64>) -> Answer<u64> {
 fn tools(app: &App, patterns: Option<&[String]>) -> Answer<Vec<(Arc<str>, ToolName)>> {
     let patterns = patterns.map(matchers).transpose()?;
     let mut tools = Vec::new();
-    for (agent, served) in app.agents.iter() {
+    for (agent, served) in &app.agents {
         for tool in served.runner().definitions() {
             let wanted = match &patterns {
                 Some(patterns) => patterns.iter().any(|pattern| pattern.is_match(tool.name.as_str())),
@@ -264,7 +227,7 @@ fn matchers(patterns: &[String]) -> Answer<Vec<GlobMatcher>> {
 )]
 pub(super) async fn heartbeat(ask: Ask, id: Id, Body(body): Body<HeartbeatBody>) -> Answer<Json<HeartbeatAnswer>> {
     ask.caller.need(Right::Work)?;
-    let (holder, _) = Lease::open(&ask, &id.task()?, &body.lease)?;
+    let (holder, _) = open(&ask, &id.task()?, &body.lease)?;
     let lease_ms = lease_ms(body.lease_ms)?;
     let states = ask.app.store.tasks.heartbeat(std::slice::from_ref(&holder.lease), lease_ms).await?;
     match states.first() {
@@ -284,9 +247,8 @@ pub(super) async fn heartbeat(ask: Ask, id: Id, Body(body): Body<HeartbeatBody>)
 pub(super) async fn complete(ask: Ask, id: Id, Body(body): Body<CompleteBody>) -> Answer<http::StatusCode> {
     ask.caller.need(Right::Work)?;
     let key = id.task()?;
-    let (holder, runner) = Lease::open(&ask, &key, &body.lease)?;
-    let CompleteBody { text, json, content, error, .. } = body;
-    let result = Given { text, json, content, error }.result(id.as_str())?;
+    let (holder, runner) = open(&ask, &key, &body.lease)?;
+    let result = body.result().map_err(|_| invalid_result(id.as_str()))?;
     let delivering = async move { runner.queue().complete(&holder, result).await };
     ask.app.driving.see_through(delivering).await?;
     Ok(http::StatusCode::NO_CONTENT)
@@ -301,70 +263,9 @@ pub(super) async fn complete(ask: Ask, id: Id, Body(body): Body<CompleteBody>) -
 pub(super) async fn fail(ask: Ask, id: Id, Body(body): Body<FailBody>) -> Answer<http::StatusCode> {
     ask.caller.need(Right::Work)?;
     let key = id.task()?;
-    let (holder, runner) = Lease::open(&ask, &key, &body.lease)?;
+    let (holder, runner) = open(&ask, &key, &body.lease)?;
     let fault = if body.started { WorkerFault::Started } else { WorkerFault::NotStarted };
     let failing = async move { runner.queue().fail(&holder.lease, fault).await };
     ask.app.driving.see_through(failing).await?;
     Ok(http::StatusCode::NO_CONTENT)
-}
-
-/// Which tasks.
-#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TaskQuery {
-    /// Only tasks that are there.
-    state: Option<TaskStateName>,
-    /// Only tasks of this tool.
-    tool: Option<String>,
-    /// Go on where an earlier page ended: its `next`.
-    #[param(max_length = 2048)]
-    cursor: Option<String>,
-    /// How many at most.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-}
-
-/// List tasks, the first opened first.
-#[utoipa::path(
-    get, path = "/v1/tasks", tag = "tasks", operation_id = "list_tasks", params(TaskQuery),
-    responses((status = 200, description = "One page", body = TaskPage), Problems),
-)]
-pub(super) async fn list(ask: Ask, Params(query): Params<TaskQuery>) -> Answer<Json<TaskPage>> {
-    let Ask { app, caller, .. } = &ask;
-    caller.need(Right::ReadTasks)?;
-    let page = PageQuery { cursor: query.cursor, limit: query.limit };
-    let tool = names("tool", query.tool)?.map(ToolName::new);
-    let stage = match query.state {
-        None => None,
-        Some(TaskStateName::Waiting) => Some(TaskStage::Waiting),
-        Some(TaskStateName::Leased) => Some(TaskStage::Leased),
-        Some(TaskStateName::Delivered) => Some(TaskStage::Delivered),
-        Some(TaskStateName::Dead) => return super::tasks_dead::list(&ask, tool, &page).await,
-    };
-    let (cursor, limit) = app.page(caller, LIST, &page)?;
-    let filter = TaskFilter { tenant: caller.tenant(), tool, stage, cursor, limit };
-    let page = app.store.tasks.list(&filter).await?;
-    let next = app.next_page(caller, LIST, page.next.as_ref());
-    Ok(Json(TaskPage { tasks: page.items.iter().map(task_view).collect(), next }))
-}
-
-/// Give a task back to the queue.
-///
-/// For one that is out of attempts or whose worker was lost: it is run again, as if somebody had answered the question about
-/// it with `allow`, and names the digest of that question in the same way. Anything else is `not_retryable`.
-#[utoipa::path(
-    post, path = "/v1/tasks/{id}/requeue", tag = "tasks", operation_id = "requeue_task", params(("id" = String, Path)),
-    request_body = RequeueBody,
-    responses((status = 200, description = "The run of the task, as it is now", body = RunView), Problems),
-)]
-pub(super) async fn requeue(ask: Ask, id: Id, Body(body): Body<RequeueBody>) -> Answer<Json<RunView>> {
-    ask.caller.need(Right::Administer)?;
-    let digest = expect_digest("digest", &body.digest)?;
-    let key = id.task()?;
-    let head = ask.app.head(&ask.caller, &key.run).await.map_err(|_| Refusal::not_found("task"))?;
-    let runner = ask.app.runner_of(head.agent.as_deref())?;
-    let requeued = resumed::named(&ask, runner.requeue(key, digest, ask.caller.actor()));
-    let result = ask.app.driving.see_through(requeued.detach()).await?;
-    Ok(Json(RunView::of(result.run())))
 }

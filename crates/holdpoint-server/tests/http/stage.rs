@@ -212,7 +212,7 @@ impl Stage {
 
     pub(crate) async fn with(setting: Setting) -> Self {
         let store = setting.store.unwrap_or_else(|| Store::from(MemoryStore::new()));
-        let metrics = Metrics::new();
+        let metrics = Metrics::default();
         let store = metrics.measure(store);
         let gate = Arc::new(Semaphore::new(0));
         let (mut agent, rules) = agent(&store, &gate);

@@ -8,7 +8,7 @@ use common::{Counter, Inboxed, asking, by_name, check_inbox, echo};
 use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, RunId, RunRequest, Siblings, Status};
-use holdpoint_codec::view::Text;
+use holdpoint_codec::view::{DecisionWord, Text};
 use holdpoint_codec::{decode_question, decode_question_note};
 use holdpoint_core::{CallKey, Revision};
 use holdpoint_store::{
@@ -66,9 +66,13 @@ async fn a_question_shows_what_is_asked_and_by_whom_it_was_answered() {
     assert!(of(&store, QuestionStatus::Pending).await.is_empty());
     let rows = of(&store, QuestionStatus::Answered).await;
     let mut notes: Vec<_> = rows.iter().map(|row| decode_question_note(&row.note).unwrap().unwrap()).collect();
-    notes.sort_by(|one, other| one.decision.cmp(&other.decision));
-    assert_eq!((&*notes[0].decision, notes[0].actor.as_deref(), &notes[0].reason), ("allow", Some("ana"), &None));
-    assert_eq!((&*notes[1].decision, notes[1].reason.as_deref()), ("deny", Some("no mail")));
+    notes.sort_by_key(|note| note.decision);
+    let [allowed, denied] = &notes[..] else { panic!("{notes:?}") };
+    assert_eq!(
+        (allowed.decision, allowed.actor.as_deref(), &allowed.reason),
+        (DecisionWord::Allow, Some("ana"), &None)
+    );
+    assert_eq!((denied.decision, denied.reason.as_deref()), (DecisionWord::Deny, Some("no mail")));
 }
 
 #[tokio::test]
