@@ -369,6 +369,16 @@ test("the policy explains a typed call, and the audit log is verified", async ()
     await close(page);
 });
 
+test("agents and tools show how long calls took", async () => {
+    await clear();
+    await stage.run("support");
+    const page = await open(browser, stage, { person: "boss", path: "#/agents" });
+    const numbers = page.locator(".tool-row", { hasText: "find_order" }).locator(".numbers").first();
+    await numbers.waitFor();
+    assert.match(await numbers.innerText(), /^[\d,]+ calls, no error, \d.* each$/);
+    await close(page);
+});
+
 test("everything in the inbox is done with the keyboard alone", async () => {
     await clear();
     const refund = await stage.run("support");

@@ -8,7 +8,7 @@ import { step } from "./table.js";
 import { duration } from "./time.js";
 import { grouped, rawView } from "./value.js";
 
-/** @type {Record<string, string>} */
+/** @type {Record<import("./api-types").Repeat, string>} */
 const REPEAT = { never: "never repeated: in doubt a person is asked", safe: "safe to repeat", with_key: "repeated with its idempotency key" };
 
 /** @returns {import("./app.js").Page} */
@@ -17,7 +17,7 @@ export function agentsPage() {
     const load = async () => {
         try {
             const [{ agents }, { tools }] = await Promise.all([get("/v1/agents"), get("/v1/tools")]);
-            fill(place, ...agents.map((/** @type {any} */ agent) => agentView(agent, tools.filter((/** @type {any} */ tool) => tool.agent === agent.name))));
+            fill(place, ...agents.map((agent) => agentView(agent, tools.filter((tool) => tool.agent === agent.name))));
         } catch (problem) {
             fill(place, problemView(problem, load));
         }
@@ -25,7 +25,7 @@ export function agentsPage() {
     return { node: el("div", { class: "page" }, pageHead("Agents and tools", "What this server runs. Numbers count since it started."), place), open: () => void load(), key: (event) => step(place, ".tool-row > summary", event), close: () => {} };
 }
 
-/** @param {any} agent @param {any[]} tools */
+/** @param {import("./api-types").AgentView} agent @param {import("./api-types").ToolView[]} tools */
 function agentView(agent, tools) {
     return el(
         "section",
@@ -36,14 +36,14 @@ function agentView(agent, tools) {
         ...tools.map((tool) =>
             el("details", { class: "tool-row" },
                 el("summary", {}, el("b", { class: "tool" }, tool.name), el("span", { class: "hint" }, ` ${tool.description}`), el("span", { class: "numbers" }, statistics(tool.statistics))),
-                el("dl", { class: "facts small" }, fact("Runs as", tool.source), fact("Repeat", REPEAT[tool.repeat] ?? tool.repeat)),
+                el("dl", { class: "facts small" }, fact("Runs as", tool.source), fact("Repeat", REPEAT[tool.repeat])),
                 rawView(tool.parameters, "Schema of its arguments")),
         ),
     );
 }
 
-/** @param {{ calls: number, errors: number, duration_ms: number }} numbers */
-function statistics({ calls, errors, duration_ms }) {
+/** @param {import("./api-types").ToolStatistics} numbers */
+function statistics({ calls, errors, duration_us }) {
     if (!calls) return "not called yet";
-    return `${grouped(calls)} calls, ${errors ? `${grouped(errors)} errors` : "no error"}, ${duration(duration_ms / calls)} each`;
+    return `${grouped(calls)} calls, ${errors ? `${grouped(errors)} errors` : "no error"}, ${duration(duration_us / 1000 / calls)} each`;
 }

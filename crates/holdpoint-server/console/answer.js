@@ -29,7 +29,7 @@ const TOO_LATE = new Set(["stale_continuation", "unknown_tool_call", "conflictin
 const BROKEN = new Set([0, 500, 502, 504]);
 
 /** @typedef {"approve" | "edit" | "refuse" | "supply" | "remember" | "happened"} FormName */
-/** @typedef {{ decision: string, reason?: string | null, arguments?: Written, result?: Written, remember?: unknown }} Answer */
+/** @typedef {{ decision: import("./api-types").DecisionWord, reason?: string | null, arguments?: Written, result?: Written, remember?: unknown }} Answer */
 
 export class AnswerForms {
     /**
@@ -69,7 +69,7 @@ export class AnswerForms {
 
     /** Whether this person approved it already, and waits for others. */
     get mine() {
-        return (this.question.answers ?? []).some((/** @type {any} */ one) => one.actor === session.who?.name);
+        return (this.question.answers ?? []).some((one) => one.actor === session.who?.name);
     }
 
     /** A tool that sends people somewhere, or wants no more than a yes, is answered without writing anything. */
@@ -246,8 +246,8 @@ export class AnswerForms {
     supplyForm(decision) {
         const kind = select([["text", "text"], ["json", "JSON"], ["error", "an error"]], "text");
         // Where several people must say the same, the next one starts from what the last one said.
-        const last = (this.question.answers ?? []).findLast((/** @type {any} */ one) => one.decision === decision)?.result?.blocks?.[0]?.text;
-        const text = el("textarea", { rows: "4", spellcheck: "false", required: true, value: typeof last === "string" ? last : "" });
+        const last = (this.question.answers ?? []).findLast((one) => one.decision === decision)?.result?.blocks[0];
+        const text = el("textarea", { rows: "4", spellcheck: "false", required: true, value: last && "text" in last ? last.text : "" });
         const says = el("ul", { class: "checks", "aria-live": "polite" });
         const happened = decision === "happened";
         const submit = el("button", { type: "submit", class: "primary" }, happened ? "It happened, with this result" : "Use this instead of the tool");
@@ -306,6 +306,7 @@ export class AnswerForms {
         const differs = el("div", { class: "differs", "aria-live": "polite" });
         const submit = el("button", { type: "submit", class: "primary", disabled: true }, "Approve with these arguments");
         const remember = this.optionalRemember();
+        /** @returns {Answer} */
         const answer = () => ({ decision: "allow", arguments: new Written(text.value), remember: remember.value() });
         // The server judges what it gets in any case. What this page finds may be wrong, and must not stand in the way.
         const anyway = button("Let the server judge", () => void this.send(answer()), { class: "quiet small", hidden: true });
@@ -392,7 +393,7 @@ export class AnswerForms {
             if (!this.isStill(now)) return;
             // The pause that it waits in is the one that is there now.
             this.question = now;
-            const problem = await post(`/v1/runs/${encodeURIComponent(now.run_id)}/answers`, this.body(answer)).then(() => null, (said) => said);
+            const problem = await post("/v1/runs/{id}/answers", this.body(answer), { id: now.run_id }).then(() => null, (said) => said);
             if (!problem) return await this.sent(answer);
             if (tries >= TRIES_MAX || !this.isPassing(problem)) return await this.failed(problem);
             await new Promise((resolve) => setTimeout(resolve, TRY_MS * tries));
@@ -428,7 +429,7 @@ export class AnswerForms {
 
     /** What this person said got there, whatever it looked like. @param {Question} now */
     sayArrived(now) {
-        this.page.say(el("p", {}, el("b", {}, `Your earlier answer arrived: you ${saidOf(now, now.answer?.decision)}. `), "Nothing more was sent."), "done");
+        this.page.say(el("p", {}, el("b", {}, `Your earlier answer arrived: you ${now.answer ? saidOf(now, now.answer.decision) : "answered"}. `), "Nothing more was sent."), "done");
     }
 
     /** @param {Answer} answer */
@@ -457,8 +458,8 @@ export class AnswerForms {
         const waits = now?.status === "pending" && (isSame(before, now) || (answer.arguments && now.kind === before.kind));
         const renewed = now?.status === "pending" && !waits ? ` ${renewal(before, now)}` : "";
         const left = waits ? ` It waits for ${Math.max(1, (now.quorum ?? 1) - (now.answers?.length ?? 0))} more.` : "";
-        const other = now?.status === "answered" && now.answer && !isMine(now);
-        const text = other ? `${now.answer.actor} was faster with an answer. Yours changed nothing.` : `You ${words}.${left}${renewed}`;
+        const other = now?.status === "answered" && now.answer && !isMine(now) ? now.answer : null;
+        const text = other ? `${other.actor ?? "Somebody"} was faster with an answer. Yours changed nothing.` : `You ${words}.${left}${renewed}`;
         const links = [el("a", { href: `#/runs/${encodeURIComponent(before.run_id)}`, class: "button" }, "Watch the run"), el("a", { href: "#/inbox", class: "button" }, "Back to the inbox")];
         this.page.say(el("div", { class: "row" }, el("p", {}, el("b", {}, text)), ...links), other || renewed ? "changed" : "done");
         waiting.tell(now ?? undefined);

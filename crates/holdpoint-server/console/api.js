@@ -3,8 +3,36 @@
 import { print, read } from "./json.js";
 import { learnTime } from "./time.js";
 
-/** Who is signed in, as `GET /v1/login` says. */
-/** @typedef {{ name: string, tenant: string | null, roles: string[], approves_as: string[], csrf_token: string | null, expires_at: string | null }} Who */
+/** @typedef {import("./api-types").WhoAnswer} Who */
+/** @typedef {import("./api-types").paths} Routes */
+/** @typedef {"get" | "post" | "delete"} Method */
+
+/**
+ * The routes of a method.
+ * @template {Method} M
+ * @typedef {{ [R in keyof Routes]: Routes[R][M] extends { responses: unknown } ? R : never }[keyof Routes]} RouteOf
+ */
+
+/**
+ * What a route answers when it did what was asked.
+ * @template {keyof Routes} R
+ * @template {Method} M
+ * @typedef {Routes[R][M] extends { responses: { 200: { content: { "application/json": infer Body } } } } ? Body
+ *     : Routes[R][M] extends { responses: { 201: { content: { "application/json": infer Body } } } } ? Body : null} AnswerOf
+ */
+
+/**
+ * What a route takes as its body.
+ * @template {keyof Routes} R
+ * @typedef {Routes[R]["post"] extends { requestBody: { content: { "application/json": infer Body } } } ? Body : undefined} BodyOf
+ */
+
+/**
+ * What stands in the address beside the route: its `id`, and a query. Empty values are left out.
+ * @template {keyof Routes} R
+ * @template {Method} M
+ * @typedef {{ id?: string, query?: Routes[R][M] extends { parameters: { query?: infer Query } } ? { [Name in keyof NonNullable<Query>]?: string | number | null } : never }} Place
+ */
 
 /** How long a stream may be silent: the server says something every 15 seconds. */
 const SILENCE_MS_MAX = 40_000;
@@ -92,20 +120,47 @@ function unique() {
     return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** @param {string} path @param {number} [msMax] How long it may take. @returns {Promise<any>} */
-export function get(path, msMax) {
-    return send("GET", path, undefined, msMax);
+/**
+ * @template {RouteOf<"get">} R
+ * @param {R} route
+ * @param {Place<R, "get">} [place]
+ * @param {number} [msMax] How long it may take.
+ * @returns {Promise<AnswerOf<R, "get">>}
+ */
+export function get(route, place, msMax) {
+    return send("GET", address(route, place), undefined, msMax);
 }
 
-/** @param {string} path @param {unknown} [body] A value, or JSON that was written already. @returns {Promise<any>} */
-export function post(path, body) {
+/**
+ * @template {RouteOf<"post">} R
+ * @param {R} route
+ * @param {BodyOf<R> | Written} body A value, or JSON that was written already.
+ * @param {Place<R, "post">} [place]
+ * @returns {Promise<AnswerOf<R, "post">>}
+ */
+export function post(route, body, place) {
     const text = body instanceof Written ? body.text : body === undefined ? undefined : print(body);
-    return send("POST", path, text);
+    return send("POST", address(route, place), text);
 }
 
-/** @param {string} path @returns {Promise<any>} */
-export function remove(path) {
-    return send("DELETE", path);
+/**
+ * @template {RouteOf<"delete">} R
+ * @param {R} route
+ * @param {Place<R, "delete">} [place]
+ * @returns {Promise<AnswerOf<R, "delete">>}
+ */
+export function remove(route, place) {
+    return send("DELETE", address(route, place));
+}
+
+/**
+ * @param {string} route
+ * @param {{ id?: string, query?: Record<string, string | number | null | undefined> }} [place]
+ */
+function address(route, { id = "", query = {} } = {}) {
+    const pairs = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+    const text = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
+    return `${route.replace("{id}", encodeURIComponent(id))}${text ? `?${text}` : ""}`;
 }
 
 /** JSON that is sent as it is. */
@@ -117,18 +172,8 @@ export class Written {
 }
 
 /**
- * A query string of what is given.
- * @param {Record<string, string | number | null | undefined>} values
- */
-export function query(values) {
-    const pairs = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== "");
-    const text = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
-    return text ? `?${text}` : "";
-}
-
-/**
  * Whether who is signed in has one of the roles; `admin` has all.
- * @param {...string} roles
+ * @param {...import("./api-types").TokenRole} roles
  */
 export function may(...roles) {
     const mine = session.who?.roles ?? [];
@@ -139,23 +184,35 @@ export function may(...roles) {
 /** @typedef {"connecting" | "live" | "lost" | "over" | "refused"} StreamState */
 
 /**
+ * What happens before it is stored, such as the words of a model. It has no number, and is told once.
+ * @typedef {{ seq?: undefined, event: "text_delta" | "thinking_delta" | "tool_call_started" | "tool_call_delta" | "tool_call_ended" | "tool_progress", text?: string }} Delta
+ */
+
+/**
+ * What each stream tells.
+ * @typedef {{ "/v1/runs/{id}/events": import("./api-types").EventView | Delta, "/v1/approvals/events": import("./api-types").ApprovalView }} Told
+ */
+
+/**
  * What a stream tells. `onReset`: the server does not know the place to go on from, and begins anew.
- * @typedef {{ onEvent: (event: any) => void, onState?: (state: StreamState) => void, onReset?: () => void, after?: number }} Listener
+ * @template E
+ * @typedef {{ onEvent: (event: E) => void, onState?: (state: StreamState) => void, onReset?: () => void, after?: number }} Listener
  */
 
 /**
  * A stream of events that connects again by itself and goes on where it broke.
- * @param {string} path
- * @param {Listener} listener
+ * @template {keyof Told} R
+ * @param {R} route
+ * @param {Listener<Told[R]> & { id?: string }} listener
  */
-export function follow(path, listener) {
-    const stream = new Stream(path, listener);
+export function follow(route, listener) {
+    const stream = new Stream(address(route, { id: listener.id }), listener);
     void stream.run();
     return stream;
 }
 
 class Stream {
-    /** @param {string} path @param {Listener} listener */
+    /** @param {string} path @param {Listener<any>} listener */
     constructor(path, { onEvent, onState = () => {}, onReset = () => {}, after }) {
         this.path = path;
         this.onEvent = onEvent;

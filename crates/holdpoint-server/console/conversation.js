@@ -6,11 +6,11 @@ import { inline, rawView, textView, valueView } from "./value.js";
 /** How many messages are added each time somebody asks for more. */
 const MORE = 50;
 
-/** @type {Record<string, string>} */
+/** @type {Record<import("./api-types").Role, string>} */
 const ROLES = { system: "System", user: "User", assistant: "Model", tool: "Tool" };
 
 /**
- * @param {any[]} messages
+ * @param {import("./api-types").MessageView[]} messages
  * @param {{ last?: number }} [options] `last`: how many are shown at first, from the end.
  */
 export function conversationView(messages, { last = MORE } = {}) {
@@ -31,32 +31,29 @@ export function conversationView(messages, { last = MORE } = {}) {
     return el("div", {}, earlier, list);
 }
 
-/** @param {any} message */
+/** @param {import("./api-types").MessageView} message */
 function messageView(message) {
     const text = textOf(message);
     return el(
         "li",
         { class: `say ${message.role}` },
-        el("p", { class: "role" }, ROLES[message.role] ?? String(message.role), message.call_id ? el("span", { class: "hint" }, ` for ${message.call_id}`) : "", message.error ? el("b", {}, " error") : ""),
-        message.thinking && el("details", {}, el("summary", {}, "Thinking"), textView(String(message.thinking))),
+        el("p", { class: "role" }, ROLES[message.role], message.call_id ? el("span", { class: "hint" }, ` for ${message.call_id}`) : "", message.error ? el("b", {}, " error") : ""),
+        message.thinking && el("details", {}, el("summary", {}, "Thinking"), textView(message.thinking)),
         text && textView(text),
-        ...(message.calls ?? []).map((/** @type {any} */ call) => el("p", { class: "call" }, "calls ", el("b", {}, call.name), " ", el("span", { class: "hint" }, inline(call.arguments)))),
-        message.blocks || message.content ? rawView(message, "All of it") : null,
+        ...(message.calls ?? []).map((call) => el("p", { class: "call" }, "calls ", el("b", {}, call.name), " ", el("span", { class: "hint" }, inline(call.arguments)))),
+        message.content ? rawView(message, "All of it") : null,
     );
 }
 
-/** @param {any} message @returns {string} */
+/** @param {import("./api-types").MessageView} message @returns {string} */
 export function textOf(message) {
-    if (typeof message?.text === "string") return message.text;
-    const blocks = message?.blocks ?? message?.content ?? [];
-    return Array.isArray(blocks) ? blocks.map((block) => (typeof block?.text === "string" ? block.text : "")).filter(Boolean).join("\n") : "";
+    return message.text ?? (message.content ?? []).flatMap((block) => ("text" in block ? [block.text] : [])).join("\n");
 }
 
 /**
  * A result of a tool.
- * @param {any} result
+ * @param {import("./api-types").ResultView} result
  */
 export function resultView(result) {
-    const blocks = Array.isArray(result?.blocks) ? result.blocks : [];
-    return el("div", {}, ...blocks.map((/** @type {any} */ block) => (typeof block?.text === "string" ? textView(block.text) : "json" in (block ?? {}) ? valueView(block.json) : rawView(block, "A block"))));
+    return el("div", {}, ...result.blocks.map((block) => ("text" in block ? textView(block.text) : "json" in block ? valueView(block.json) : rawView(block, "A block"))));
 }

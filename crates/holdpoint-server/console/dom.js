@@ -2,7 +2,8 @@
 
 import { isOdd, pieces, plain } from "./visible.js";
 
-/** @typedef {Node | string | number | null | undefined | false | Child[]} Child */
+/** @typedef {Node | string | number | null | undefined | false | Children} Child */
+/** @typedef {ReadonlyArray<Child>} Children */
 /** @typedef {Record<string, unknown>} Props */
 
 /** Attributes that people read or hear: they take no marks, so that what deceives is written out in them. */

@@ -54,8 +54,8 @@ class Inbox {
         if (this.asked) return;
         this.asked = true;
         void get("/v1/agents").then(({ agents }) => {
-            const names = agents.map((/** @type {any} */ agent) => agent.name);
-            const choice = select([["", "every agent"], ...names.map((/** @type {string} */ name) => [name, name])], waiting.agent);
+            const names = agents.map((agent) => agent.name);
+            const choice = select([["", "every agent"], ...names.map((name) => /** @type {[string, string]} */ ([name, name]))], waiting.agent);
             choice.addEventListener("change", () => waiting.only(choice.value));
             fill(this.agents, field("Agent", choice));
             this.agents.hidden = names.length < 2;

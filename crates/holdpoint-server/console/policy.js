@@ -9,7 +9,7 @@ import { pageHead, problemView } from "./shell.js";
 import { allTools, contextFields } from "./tools.js";
 import { rawView } from "./value.js";
 
-/** @type {Record<string, string>} */
+/** @type {Record<import("./api-types").Decide, string>} */
 const VERDICTS = { allow: "It would run at once", confirm: "A person would be asked", deny: "It would be denied" };
 
 /**
@@ -24,9 +24,9 @@ export function policyPage(wanted) {
     const says = el("ul", { class: "checks", "aria-live": "polite" });
     const result = el("div", { "aria-live": "polite" });
     const submit = el("button", { type: "submit", class: "primary" }, "Explain");
-    /** @type {any[]} */
+    /** @type {import("./api-types").AgentView[]} */
     let agents = [];
-    /** @type {any[]} */
+    /** @type {import("./api-types").ToolView[]} */
     let tools = [];
     const chosen = () => tools.find((one) => one.agent === agent.value && one.name === tool.value);
     const check = () => {
@@ -80,30 +80,30 @@ function sample(schema) {
     return value;
 }
 
-/** @param {any} said */
+/** @param {import("./api-types").Explanation} said */
 function explanationView(said) {
     return el(
         "section",
         { class: `card verdict ${said.decides}`, "aria-label": "Explanation" },
-        el("h2", {}, VERDICTS[said.decides] ?? String(said.decides)),
+        el("h2", {}, VERDICTS[said.decides]),
         said.reason && el("p", {}, said.reason),
         said.problem && el("p", {}, el("b", {}, "Problem: "), said.problem),
         said.rule ? ruleView(said.rule, "Decided by") : el("p", {}, "No rule matches, and what no rule allows is denied."),
-        (said.passed_over ?? []).length > 0 && el("h3", {}, "Rules before it that did not match"),
-        ...(said.passed_over ?? []).map((/** @type {any} */ rule) => ruleView(rule, "Passed over")),
+        said.passed_over.length > 0 && el("h3", {}, "Rules before it that did not match"),
+        ...said.passed_over.map((rule) => ruleView(rule, "Passed over")),
         said.elsewhere > 0 && el("p", { class: "hint" }, `${said.elsewhere} other ${said.elsewhere === 1 ? "rule is" : "rules are"} about other tools.`),
-        el("p", { class: "hint" }, "Policy version ", el("code", {}, String(said.version ?? ""))),
+        el("p", { class: "hint" }, "Policy version ", el("code", {}, said.version)),
         rawView(said),
     );
 }
 
-/** @param {any} rule @param {string} lead */
+/** @param {import("./api-types").ExplainedRule} rule @param {string} lead */
 function ruleView(rule, lead) {
     return el(
         "div",
         { class: "rule" },
-        el("p", {}, `${lead} `, el("b", {}, rule.name), ` (${rule.decides})`, rule.line ? el("span", { class: "hint" }, ` line ${rule.line} of ${String(rule.file ?? "").split("/").pop()}`) : ""),
-        (rule.conditions ?? []).length > 0 && el("dl", { class: "facts small" }, ...rule.conditions.map((/** @type {any} */ condition) =>
-            fact(condition.at ?? condition.on, el("b", {}, condition.held ? "holds: " : "does not hold: "), `wants ${print(condition.wants)}, saw ${"value" in condition ? print(condition.value) : condition.saw?.type ?? "nothing"}`))),
+        el("p", {}, `${lead} `, el("b", {}, rule.name), ` (${rule.decides})`, rule.line ? el("span", { class: "hint" }, ` line ${rule.line} of ${(rule.file ?? "").split("/").pop()}`) : ""),
+        rule.conditions.length > 0 && el("dl", { class: "facts small" }, ...rule.conditions.map((condition) =>
+            fact(condition.at, el("b", {}, condition.held ? "holds: " : "does not hold: "), `wants ${print(condition.wants)}, saw ${"value" in condition ? print(condition.value) : condition.saw?.type ?? "nothing"}`))),
     );
 }

@@ -13,7 +13,7 @@ import { isSame, waiting } from "./waiting.js";
 
 /** @typedef {import("./waiting.js").Question} Question */
 
-/** @type {Record<string, string>} */
+/** @type {Record<import("./api-types").DoubtCause, string>} */
 const CAUSES = {
     crashed: "The process that ran it died between its start and its result.",
     lease_lapsed: "The worker that had it stopped answering.",
@@ -25,19 +25,19 @@ const CAUSES = {
 /**
  * What somebody did who answered: the same word means another thing for another question.
  * @param {Question} question
- * @param {string} decision
+ * @param {import("./api-types").DecisionWord} decision
  * @returns {string}
  */
 export function saidOf({ kind }, decision) {
     const asks = kind === "input";
-    /** @type {Record<string, string>} */
+    /** @type {Record<import("./api-types").DecisionWord, string>} */
     const words = {
         allow: asks ? "let it go on" : kind === "doubt" ? "said that it did not happen, so that it runs" : "approved",
         deny: kind === "permission" ? "refused" : "gave it up",
         answer: asks ? "answered what the tool asked" : "answered in the tool's place",
         happened: "said that it happened",
     };
-    return words[decision] ?? decision;
+    return words[decision];
 }
 
 export class QuestionPage {
@@ -154,8 +154,8 @@ export class QuestionPage {
             el("section", { class: "q-args", "aria-label": "Arguments" }, el("h2", { class: "sub" }, "With these arguments"), valueView(question.arguments)),
             el("dl", { class: "facts" },
                 fact("Asked by", el("b", {}, question.requester ?? "unknown"), ` through ${question.agent ?? "an agent"}, `, since(question.created_at), question.session ? ` in the session ${question.session}` : ""),
-                question.approvers?.length > 0 && fact("Who may answer", `people with the role ${question.approvers.join(" or ")}`, question.four_eyes ? ", but not the one who started the run" : ""),
-                (question.quorum > 1 || question.answers?.length > 0) && quorumView(question),
+                question.approvers?.length && fact("Who may answer", `people with the role ${question.approvers.join(" or ")}`, question.four_eyes ? ", but not the one who started the run" : ""),
+                (question.quorum > 1 || question.answers?.length) && quorumView(question),
             ),
             pending ? this.forms.node : endedView(question, "before"),
             conversationBox(question),
@@ -199,7 +199,6 @@ export function fact(name, ...children) {
 
 /** @param {Question} question */
 function quorumView(question) {
-    /** @type {any[]} */
     const given = question.answers ?? [];
     const doubt = question.kind !== "permission";
     const said = given.map(({ actor, decision, result }) => el("li", {}, `${actor ?? "somebody"} ${saidOf(question, decision)}`, result ? resultView(result) : ""));
@@ -230,7 +229,7 @@ export function renewal(before, now) {
  */
 export function linkOf(question) {
     const asks = question.doubt?.asks;
-    const last = String(asks?.message ?? "").split("\n").at(-1)?.trim() ?? "";
+    const last = asks?.message ?? "".split("\n").at(-1)?.trim() ?? "";
     if (hasFields(asks?.schema) || !URL.canParse(last)) return null;
     const url = new URL(last);
     return ["http:", "https:"].includes(url.protocol) ? url : null;
@@ -238,13 +237,13 @@ export function linkOf(question) {
 
 /** What a tool asks. An address is shown and never made a link: whoever goes there looks at it first. @param {Question} question */
 function asksView(question) {
-    const { asks } = question.doubt;
+    const asks = question.doubt?.asks;
     const link = linkOf(question);
     return el(
         "section",
         { class: "doubt-box", "aria-label": "What the tool asks" },
         el("p", {}, el("b", {}, "The tool asks:")),
-        textView(String(asks?.message ?? "")),
+        textView(asks?.message ?? ""),
         link && el("p", {}, "It wants you to go to ", el("b", {}, link.host), " and do something there. Open the address yourself if you trust it, in another window. When you are done, come back and say so here."),
         link && copyButton(link.href, "Copy the address"),
         rawView(asks, "What the tool sent"),
@@ -253,18 +252,18 @@ function asksView(question) {
 
 /** What is known of a call in doubt. @param {Question} question */
 function doubtView(question) {
-    const doubt = question.doubt ?? {};
-    if (doubt.cause === "needs_input") return asksView(question);
+    const { doubt } = question;
+    if (doubt?.cause === "needs_input") return asksView(question);
     return el(
         "section",
         { class: "doubt-box", "aria-label": "What is known" },
-        el("p", {}, CAUSES[doubt.cause] ?? "It has no result.", " It may have taken effect, or not. Look it up where it would be seen, for example with the idempotency key, before you answer."),
+        el("p", {}, doubt ? CAUSES[doubt.cause] : "It has no result.", " It may have taken effect, or not. Look it up where it would be seen, for example with the idempotency key, before you answer."),
         el("dl", { class: "facts small" },
             fact("Started", question.started_at ? when(question.started_at) : "unknown", question.started_at ? el("span", { class: "hint" }, " ", since(question.started_at)) : ""),
-            fact("Where", doubt.worker ? `worker ${doubt.worker}` : "in the server", `, attempt ${doubt.attempt ?? 1}`),
+            fact("Where", doubt?.worker ? `worker ${doubt.worker}` : "in the server", `, attempt ${doubt?.attempt ?? 1}`),
             fact("Idempotency key", el("code", {}, question.idempotency_key)),
         ),
-        ...(doubt.evidence ?? []).map((/** @type {any} */ late) => el("div", { class: "evidence" }, el("p", {}, el("b", {}, "A result came too late to count"), ` from ${late.worker}, `, when(late.at)), rawView(late.result, "What it said"))),
+        ...(doubt?.evidence ?? []).map((late) => el("div", { class: "evidence" }, el("p", {}, el("b", {}, "A result came too late to count"), ` from ${late.worker}, `, when(late.at)), rawView(late.result, "What it said"))),
     );
 }
 
@@ -294,7 +293,7 @@ function conversationBox(question) {
     const box = el("details", { class: "more", open: true }, el("summary", {}, "What the run is about"));
     const place = el("div", {});
     box.append(place);
-    void get(`/v1/runs/${encodeURIComponent(question.run_id)}/messages`).then(
+    void get("/v1/runs/{id}/messages", { id: question.run_id }).then(
         (answer) => fill(place, conversationView(upTo(answer.messages, question), { last: 6 })),
         (problem) => fill(place, el("p", { class: "hint" }, problem.status === 403 || problem.status === 404 ? "Your token may not read the conversation: that needs the role read." : `The conversation cannot be shown: ${problem.message}.`)),
     );
@@ -303,11 +302,11 @@ function conversationBox(question) {
 
 /**
  * The conversation until the model asked for the call. What came later is in the run.
- * @param {any[]} messages
+ * @param {import("./api-types").MessageView[]} messages
  * @param {Question} question
  */
 function upTo(messages, question) {
-    const asks = (/** @type {any} */ message) => (message.calls ?? []).some((/** @type {any} */ call) => call.id === question.call_id && call.name === question.name);
+    const asks = (/** @type {import("./api-types").MessageView} */ message) => (message.calls ?? []).some((call) => call.id === question.call_id && call.name === question.name);
     const index = messages.findLastIndex(asks);
     return index < 0 ? messages : messages.slice(0, index + 1);
 }

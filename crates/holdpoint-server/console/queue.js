@@ -1,6 +1,6 @@
 // Workers, the queue, and what nobody gets any more.
 
-import { get, may, post, query } from "./api.js";
+import { get, may, post } from "./api.js";
 import { button, el, fill, select, field } from "./dom.js";
 import { same } from "./json.js";
 import { fact } from "./question.js";
@@ -10,9 +10,12 @@ import { LINES, PagedTable, step } from "./table.js";
 import { countdown, duration, now, since } from "./time.js";
 import { plain } from "./visible.js";
 
+/** @typedef {import("./api-types").TaskView} Task */
+/** @typedef {import("./api-types").WorkerView} Worker */
+
 /** How often the page is read again. */
 const AGAIN_MS = 3_000;
-/** @type {Record<string, string>} */
+/** @type {Record<import("./api-types").TaskStateName, string>} */
 const STATES = { waiting: "waits for a worker", leased: "a worker has it", delivered: "its result waits for the run", dead: "a person must say what becomes of it" };
 
 /** @returns {import("./app.js").Page} */
@@ -23,22 +26,22 @@ export function queuePage() {
     const table = taskTable("Tasks", () => state.value, "Nothing is in the queue.", (task) => void requeue(task));
     const dead = taskTable("Dead letters", () => "dead", "", (task) => void requeue(task));
     const deadBox = el("section", { hidden: true }, el("h2", {}, "Dead letters"), el("p", { class: "hint" }, "Nobody gets these any more: out of attempts, or lost with a worker. A person must say what becomes of each."), dead.node);
-    /** @param {any} task */
+    /** @param {Task} task */
     const requeue = async (task) => {
         if (!confirm(`Run ${plain(task.tool)} again? Only if you are sure that it did not take effect.`)) return;
-        await post(`/v1/tasks/${encodeURIComponent(task.id)}/requeue`, { digest: task.digest }).then(() => toast("It is back in the queue."), (problem) => toast(`That did not work: ${problem.message}.`));
+        await post("/v1/tasks/{id}/requeue", { digest: task.digest ?? "" }, { id: task.id }).then(() => toast("It is back in the queue."), (problem) => toast(`That did not work: ${problem.message}.`));
         await Promise.all([table.reload(), load()]);
     };
-    /** @type {any} */
+    /** @type {Worker[] | null} */
     let shown = null;
-    /** Workers that did not change stay in the page, and with them the focus. @param {any[]} now */
+    /** Workers that did not change stay in the page, and with them the focus. @param {Worker[]} now */
     const drawWorkers = (now) => {
         if (!same(shown, now)) fill(workers, workersView(now));
         shown = now;
     };
     const load = async () => {
         try {
-            const [seen, waiting, lost] = await Promise.all([get("/v1/workers"), get("/v1/tasks?state=waiting&limit=200"), get("/v1/tasks?state=dead&limit=200")]);
+            const [seen, waiting, lost] = await Promise.all([get("/v1/workers"), get("/v1/tasks", { query: { state: "waiting", limit: 200 } }), get("/v1/tasks", { query: { state: "dead", limit: 200 } })]);
             fill(summary, summaryView(waiting, lost));
             drawWorkers(seen.workers);
             deadBox.hidden = !lost.tasks.length;
@@ -71,9 +74,9 @@ export function queuePage() {
     };
 }
 
-/** @param {any} waiting @param {any} dead */
+/** @param {import("./api-types").TaskPage} waiting @param {import("./api-types").TaskPage} dead */
 function summaryView(waiting, dead) {
-    const oldest = Math.min(...waiting.tasks.map((/** @type {any} */ task) => Date.parse(task.available_at ?? task.created_at)));
+    const oldest = Math.min(...waiting.tasks.map((task) => Date.parse(task.available_at ?? task.created_at)));
     const lag = Number.isFinite(oldest) ? duration(Math.max(0, now() - oldest)) : "none";
     return el("dl", { class: "facts inline big" },
         fact("Waiting", `${waiting.tasks.length}${waiting.next ? "+" : ""}`),
@@ -81,7 +84,7 @@ function summaryView(waiting, dead) {
         fact("Dead letters", el("b", { class: dead.tasks.length ? "bad" : "" }, `${dead.tasks.length}${dead.next ? "+" : ""}`)));
 }
 
-/** @param {any[]} workers */
+/** @param {Worker[]} workers */
 function workersView(workers) {
     if (!workers.length) return el("p", { class: "hint" }, "No worker asked for tasks yet.");
     return el("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": "Workers" }, el("table", { class: "list-table" }, el("caption", { class: "hidden" }, "Workers"),
@@ -93,8 +96,8 @@ function workersView(workers) {
  * @param {string} label
  * @param {() => string} state
  * @param {string} none
- * @param {(task: any) => void} requeue
- * @returns {PagedTable<any>}
+ * @param {(task: Task) => void} requeue
+ * @returns {PagedTable<Task>}
  */
 function taskTable(label, state, none, requeue) {
     return new PagedTable({
@@ -102,7 +105,7 @@ function taskTable(label, state, none, requeue) {
         columns: ["Tool", "State", "Run", "Worker", "Attempts", "Opened", ""],
         row: (task) => [
             el("b", { class: "tool" }, task.tool),
-            el("span", {}, STATES[task.state] ?? task.state, task.leased_until ? [" ", countdown(task.leased_until)] : "", task.deadline ? [" ", countdown(task.deadline)] : ""),
+            el("span", {}, STATES[task.state], task.leased_until ? [" ", countdown(task.leased_until)] : "", task.deadline ? [" ", countdown(task.deadline)] : ""),
             el("a", { href: `#/runs/${encodeURIComponent(task.run_id)}`, title: task.run_id }, shortId(task.run_id)),
             task.worker ?? "",
             `${task.attempts} of ${task.attempts_max}`,
@@ -112,7 +115,7 @@ function taskTable(label, state, none, requeue) {
                 may("admin") && button("Requeue", () => requeue(task), { class: "small", "aria-label": `Requeue ${task.tool}`, title: "Run it again, as if somebody had answered that it did not happen" })) : "",
         ],
         load: async (cursor) => {
-            const page = await get(`/v1/tasks${query({ limit: 50, cursor, state: state() })}`);
+            const page = await get("/v1/tasks", { query: { limit: 50, cursor, state: state() } });
             return { items: page.tasks, next: page.next };
         },
         none,

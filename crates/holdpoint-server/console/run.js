@@ -30,9 +30,8 @@ class RunPage {
     /** @param {string} id */
     constructor(id) {
         this.id = id;
-        this.path = `/v1/runs/${encodeURIComponent(id)}`;
         this.timeline = new Timeline();
-        /** @type {any} */
+        /** @type {import("./api-types").RunView | null} */
         this.run = null;
         this.chosen = -1;
         /** @type {{ row: import("./timeline.js").Row, state: string } | null} What the side shows, and how it was then. */
@@ -83,7 +82,7 @@ class RunPage {
 
     listen() {
         if (this.stream || this.closed || this.timeline.over) return;
-        this.stream = follow(`${this.path}/events`, { after: this.timeline.last, onEvent: (event) => this.take(event), onState: (state) => this.heard(state), onReset: () => this.restart() });
+        this.stream = follow("/v1/runs/{id}/events", { id: this.id, after: this.timeline.last, onEvent: (event) => this.take(event), onState: (state) => this.heard(state), onReset: () => this.restart() });
     }
 
     /** @param {import("./api.js").StreamState} state */
@@ -102,14 +101,14 @@ class RunPage {
         this.list.show(this.timeline.rows);
     }
 
-    /** @param {any} event */
+    /** @param {import("./api-types").EventView | import("./api.js").Delta} event */
     take(event) {
         if (event.seq === undefined) this.hear(event);
         else {
             this.dirty = Math.min(this.dirty, this.timeline.take(event));
             if (event.event === "message_completed") this.liveText = "";
             if (["paused", "resumed", "done", "failed", "cancelled", "retried", "turn_started"].includes(event.event)) this.refreshSoon();
-            if (event.event === "done" && !String(event.stop_reason).startsWith("awaiting_")) this.timeline.over = true;
+            if (event.event === "done" && !event.stop_reason.startsWith("awaiting_")) this.timeline.over = true;
         }
         if (!this.drawing) {
             this.drawing = requestAnimationFrame(() => {
@@ -122,7 +121,7 @@ class RunPage {
         }
     }
 
-    /** What the model says right now, before it is stored. @param {any} event */
+    /** What the model says right now, before it is stored. @param {import("./api.js").Delta} event */
     hear(event) {
         if (event.event === "text_delta" || event.event === "thinking_delta") this.liveText = (this.liveText + (event.text ?? "")).slice(-LIVE_TEXT_MAX);
     }
@@ -149,7 +148,7 @@ class RunPage {
 
     async refresh() {
         try {
-            const run = await get(this.path);
+            const run = await get("/v1/runs/{id}", { id: this.id });
             const news = !same(this.run, run);
             this.run = run;
             if (!this.closed && news) this.drawFacts();
@@ -161,6 +160,7 @@ class RunPage {
 
     drawFacts() {
         const { run } = this;
+        if (!run) return;
         const focused = this.facts.contains(document.activeElement) ? document.activeElement?.textContent : null;
         const mine = may("read") && may("submit");
         const busy = ["running", "awaiting_tool_confirmation", "awaiting_tool_results"].includes(run.status);
@@ -172,7 +172,7 @@ class RunPage {
                     busy && mine && button("Cancel the run…", () => void this.cancel(), { class: "danger small" }),
                     run.status === "failed" && mine && button("Try again", () => void this.retry(), { class: "primary small" }))),
             run.text && el("div", { class: "run-text" }, textView(run.text)),
-            waits && el("p", { class: "notice" }, "It waits for ", ...run.pending.map((/** @type {any} */ one, /** @type {number} */ index) => [index ? ", " : "", el("a", { href: `#/inbox/${encodeURIComponent(`${run.batch_id}.c${one.index}`)}` }, one.tool)])),
+            waits && el("p", { class: "notice" }, "It waits for ", ...run.pending.map((one, index) => [index ? ", " : "", el("a", { href: `#/inbox/${encodeURIComponent(`${run.batch_id}.c${one.index}`)}` }, one.tool)])),
             el("dl", { class: "facts inline" },
                 fact("Started by", run.actor ?? "unknown"), fact("Started", since(run.created_at)), fact("Turns", String(run.turn)),
                 fact("Tokens", `${grouped(run.usage.input)} in, ${grouped(run.usage.output)} out`), fact("Model calls", String(run.model_calls)), fact("Tool runs", String(run.tool_executions)),
@@ -194,10 +194,10 @@ class RunPage {
         this.listen();
     }
 
-    /** @param {string} what @param {string} done */
+    /** @param {"cancel" | "retry"} what @param {string} done */
     async act(what, done) {
         try {
-            await post(`${this.path}/${what}`);
+            await post(`/v1/runs/{id}/${what}`, undefined, { id: this.id });
             toast(done);
         } catch (problem) {
             toast(problem instanceof Error ? `That did not work: ${problem.message}.` : String(problem));
@@ -213,7 +213,7 @@ class RunPage {
         this.talk.hidden = shown !== "talk";
         if (shown === "talk") {
             fill(this.talk, el("p", { class: "blank" }, "Looking…"));
-            void get(`${this.path}/messages`).then((answer) => fill(this.talk, conversationView(answer.messages)), (problem) => fill(this.talk, problemView(problem)));
+            void get("/v1/runs/{id}/messages", { id: this.id }).then((answer) => fill(this.talk, conversationView(answer.messages)), (problem) => fill(this.talk, problemView(problem)));
         }
     }
 
@@ -231,7 +231,7 @@ class RunPage {
             bar.append(wait, ran);
         }
         const times = [row.waitMs !== undefined && row.waitMs >= 1 ? `waited ${duration(row.waitMs)}` : "", row.kind === "call" && row.runMs !== undefined ? `ran ${duration(row.runMs)}` : ""].filter(Boolean).join(", ");
-        const detail = row.kind === "call" ? inline(row.call.edited ?? row.call.arguments, 90) : cut(row.detail, 160);
+        const detail = row.kind === "call" ? inline(row.call?.edited ?? row.call?.arguments, 90) : cut(row.detail, 160);
         return el(
             "button",
             { type: "button", class: `event ${row.kind}`, "aria-pressed": this.chosen === index ? "true" : "false", on: { click: () => this.choose(index) } },
@@ -287,7 +287,7 @@ class RunPage {
                 row.waitMs !== undefined && fact("Waited", duration(row.waitMs)), row.runMs !== undefined && fact("Ran", duration(row.runMs)),
                 call.startedAt && fact("Started", when(call.startedAt))),
             call && el("h3", {}, "Arguments"), call && valueView(call.edited ?? call.arguments),
-            call?.edited && el("h3", {}, "What the model had asked for"), call?.edited && valueView(call.arguments),
+            call?.edited !== undefined && el("h3", {}, "What the model had asked for"), call?.edited !== undefined && valueView(call.arguments),
             call?.result && el("h3", {}, "Result"), call?.result && resultView(call.result),
             ...row.events.map((event) => rawView(event, `Event ${event.seq}: ${event.event}`)),
         );

@@ -1,6 +1,6 @@
 // The list of runs.
 
-import { get, query } from "./api.js";
+import { get } from "./api.js";
 import { el, field, select } from "./dom.js";
 import { pageHead } from "./shell.js";
 import { PagedTable } from "./table.js";
@@ -9,7 +9,7 @@ import { countdown, since } from "./time.js";
 /** How often the list is read again while it is looked at. */
 const AGAIN_MS = 5_000;
 
-/** @type {Record<string, string>} */
+/** @type {Record<import("./api-types").RunStatus, string>} */
 export const STATUS = {
     running: "running",
     awaiting_tool_confirmation: "waits for a person",
@@ -19,9 +19,9 @@ export const STATUS = {
     cancelled: "cancelled",
 };
 
-/** @param {string} status */
+/** @param {import("./api-types").RunStatus} status */
 export function statusView(status) {
-    return el("span", { class: `status ${status}` }, STATUS[status] ?? status);
+    return el("span", { class: `status ${status}` }, STATUS[status]);
 }
 
 /** @param {string} id */
@@ -34,8 +34,8 @@ export function runsPage() {
     const status = select([["", "any"], ...Object.entries(STATUS)], "");
     const agent = select([["", "any"]], "");
     const sessionName = el("input", { type: "text", maxlength: "200" });
-    void get("/v1/agents").then((answer) => agent.append(...answer.agents.map((/** @type {any} */ one) => el("option", { value: one.name }, one.name))), () => null);
-    /** @type {PagedTable<any>} */
+    void get("/v1/agents").then((answer) => agent.append(...answer.agents.map((one) => el("option", { value: one.name }, one.name))), () => null);
+    /** @type {PagedTable<import("./api-types").RunSummary>} */
     const table = new PagedTable({
         label: "Runs",
         columns: ["Run", "Agent", "State", "Deadline", "Session", "Started", "Moved"],
@@ -49,7 +49,7 @@ export function runsPage() {
             since(run.updated_at),
         ],
         load: async (cursor) => {
-            const page = await get(`/v1/runs${query({ limit: 50, cursor, status: status.value, agent: agent.value, session: sessionName.value.trim() })}`);
+            const page = await get("/v1/runs", { query: { limit: 50, cursor, status: status.value, agent: agent.value, session: sessionName.value.trim() } });
             return { items: page.runs, next: page.next };
         },
         none: "No run fits.",

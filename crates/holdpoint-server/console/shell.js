@@ -8,7 +8,7 @@ import { plain } from "./visible.js";
 
 /**
  * A page of the console.
- * @typedef {{ path: string, title: string, roles: string[], key: string }} Place
+ * @typedef {{ path: string, title: string, roles: import("./api-types").TokenRole[], key: string }} Place
  */
 
 /** @type {Place[]} */

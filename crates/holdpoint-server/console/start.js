@@ -14,7 +14,7 @@ export function startPage() {
     const context = contextFields();
     const result = el("div", {});
     const submit = el("button", { type: "submit", class: "primary" }, "Start");
-    /** @type {any[]} */
+    /** @type {import("./api-types").AgentView[]} */
     let agents = [];
     const describe = () => {
         const chosen = agents.find((one) => one.name === agent.value);

@@ -12,7 +12,7 @@ export const LINES = "tr[data-key]";
  */
 export class PagedTable {
     /**
-     * @param {{ label: string, columns: string[], row: (item: T) => import("./dom.js").Child[], load: (cursor: string | null) => Promise<{ items: T[], next: string | null }>, none: string, keyOf?: (item: any) => string }} options
+     * @param {{ label: string, columns: string[], row: (item: T) => import("./dom.js").Child[], load: (cursor: string | null) => Promise<{ items: T[], next?: string | null }>, none: string, keyOf?: (item: any) => string }} options
      */
     constructor({ label, columns, row, load, none, keyOf = (item) => item.id }) {
         this.row = row;
@@ -70,7 +70,7 @@ export class PagedTable {
             if (!current()) return;
             if (cursor === null) this.show(page.items);
             else this.body.append(...page.items.map((item) => this.line(item)));
-            this.next = page.next;
+            this.next = page.next ?? null;
             this.tellMore();
         } catch (problem) {
             if (current()) fill(this.note, problemView(problem, () => void this.reload()));

@@ -1,5 +1,24 @@
 // Events of a run become rows that a person reads: turns, what the model said, calls with their waits, decisions, pauses.
 
+import { textOf } from "./conversation.js";
+
+/** @typedef {import("./api-types").EventView} Event */
+
+/**
+ * A call as the model asked for it, and what became of it.
+ * @typedef {object} CallFacts
+ * @property {number} turn
+ * @property {number} index
+ * @property {string} name
+ * @property {unknown} arguments
+ * @property {unknown} [edited] What a person made of the arguments.
+ * @property {import("./api-types").DecisionView} [decision]
+ * @property {string} [decidedAt]
+ * @property {string} [deferredAt]
+ * @property {string} [startedAt]
+ * @property {import("./api-types").ResultView} [result]
+ */
+
 /**
  * @typedef {object} Row
  * @property {"start" | "turn" | "said" | "call" | "answer" | "pause" | "resume" | "note" | "end"} kind
@@ -9,15 +28,15 @@
  * @property {string} [at]
  * @property {number} [waitMs] How long it waited for a person or a worker.
  * @property {number} [runMs] How long it ran.
- * @property {any[]} events What it was made of.
- * @property {any} [call] For a call: its tool, arguments and so on.
+ * @property {Event[]} events What it was made of.
+ * @property {CallFacts} [call]
  */
 
-/** @type {Record<string, string>} */
+/** @type {Record<import("./api-types").Outcome, string>} */
 const OUTCOMES = {
     succeeded: "done", failed: "failed", denied: "denied by policy", refused: "refused", expired: "expired", timed_out: "timed out", cancelled: "cancelled", halted: "ended the run", ignored: "ignored",
 };
-/** @type {Record<string, string>} */
+/** @type {Record<import("./api-types").DecisionWord, string>} */
 const SAID = { allow: "approved", deny: "refused", answer: "answered in the tool's place", happened: "said that it happened" };
 
 export class Timeline {
@@ -32,20 +51,18 @@ export class Timeline {
         this.longestMs = 1;
         /** @type {string | null} */
         this.clock = null;
-        /** @type {any} */
-        this.started = null;
         this.over = false;
     }
 
     /**
      * Takes one durable event. Says from which row on something changed.
-     * @param {any} event
+     * @param {Event} event
      * @returns {number}
      */
     take(event) {
         if (event.seq <= this.last) return this.rows.length;
         this.last = event.seq;
-        if (event.at) this.clock = event.at;
+        this.clock = event.at;
         const before = this.rows.length;
         const touched = this.tell(event);
         if (touched) {
@@ -63,13 +80,12 @@ export class Timeline {
         return whole;
     }
 
-    /** @param {any} event @returns {Row | null} the row that the event belongs to */
+    /** @param {Event} event @returns {Row | null} the row that the event belongs to */
     tell(event) {
         switch (event.event) {
             case "run_started": {
-                this.started = event;
-                const input = [...(event.messages ?? [])].reverse().find((message) => message.role === "user");
-                return this.add({ kind: "start", title: `Started by ${event.actor?.id ?? "somebody"}`, detail: textOf(input) });
+                const input = event.messages.findLast((message) => message.role === "user");
+                return this.add({ kind: "start", title: `Started by ${event.actor?.id ?? "somebody"}`, detail: input ? textOf(input) : "" });
             }
             case "turn_started":
                 this.turn = this.add({ kind: "turn", title: `Turn ${event.turn}`, detail: "" });
@@ -85,7 +101,7 @@ export class Timeline {
             case "done":
                 return this.done(event);
             case "failed":
-                return this.add({ kind: "end", title: "Failed", detail: `${event.reason}: ${event.detail ?? ""}`, state: "failed" });
+                return this.add({ kind: "end", title: "Failed", detail: `${event.reason}: ${event.detail}`, state: "failed" });
             case "cancelled":
                 return this.add({ kind: "end", title: `Cancelled by ${event.actor?.id ?? "somebody"}`, detail: event.reason ?? "", state: "failed" });
             case "retried":
@@ -97,71 +113,74 @@ export class Timeline {
             case "authorization_required":
             case "execution_required":
                 return this.rows.at(-1) ?? null;
+            case "grant_revoked":
+            case "context_changed":
+            case "imported":
+                return this.add({ kind: "note", title: event.event.replaceAll("_", " "), detail: "" });
             default:
                 return this.aboutCall(event);
         }
     }
 
-    /** @param {any} event */
+    /** @param {import("./api-types").MessageCompletedEvent} event */
     said(event) {
         if (this.turn) {
-            this.turn.detail = `model ${event.latency_us ? `took ${ms(event.latency_us / 1000)}, ` : ""}${event.usage?.input ?? 0} tokens in, ${event.usage?.output ?? 0} out`;
-            this.turn.runMs = (event.latency_us ?? 0) / 1000;
+            this.turn.detail = `model ${event.latency_us ? `took ${ms(event.latency_us / 1000)}, ` : ""}${event.usage.input} tokens in, ${event.usage.output} out`;
+            this.turn.runMs = event.latency_us / 1000;
         }
-        for (const [index, call] of (event.message?.calls ?? []).entries()) this.expect(event.turn, index, call);
+        const calls = event.message.calls ?? [];
+        for (const [index, call] of calls.entries()) this.expect(event.turn, index, call);
         const text = textOf(event.message);
         if (!text) return this.turn;
         const row = { kind: /** @type {const} */ ("said"), title: "Model", detail: text, at: this.clock ?? undefined, events: [] };
         // It was said before it asked for the calls of this turn.
-        const calls = event.message?.calls?.length ?? 0;
-        this.rows.splice(this.rows.length - calls, 0, row);
+        this.rows.splice(this.rows.length - calls.length, 0, row);
         return row;
     }
 
-    /** @param {number} turn @param {number} index @param {any} call */
+    /** @param {number} turn @param {number} index @param {import("./api-types").MessageCallView} call */
     expect(turn, index, call) {
-        const row = this.add({ kind: "call", title: call.name, detail: "", state: "asked for", call: { ...call, turn, index } });
+        const row = this.add({ kind: "call", title: call.name, detail: "", state: "asked for", call: { turn, index, name: call.name, arguments: call.arguments } });
         this.calls.set(`${turn}.${index}`, row);
     }
 
-    /** @param {any} event */
+    /** @param {import("./api-types").DoneEvent} event */
     done(event) {
-        const waits = String(event.stop_reason).startsWith("awaiting_");
+        const waits = event.stop_reason.startsWith("awaiting_");
         if (waits) return this.rows.at(-1) ?? null;
         this.over = true;
         const last = this.rows.at(-1);
         if (last?.kind === "end") return last;
-        return this.add({ kind: "end", title: "Finished", detail: String(event.stop_reason), state: "done" });
+        return this.add({ kind: "end", title: "Finished", detail: event.stop_reason, state: "done" });
     }
 
-    /** @param {any} event @returns {Row | null} */
+    /** @param {Extract<Event, import("./api-types").CallRef>} event @returns {Row | null} */
     aboutCall(event) {
         const row = this.calls.get(`${event.turn}.${event.index}`);
-        if (!row) return event.event === "grant_revoked" || event.event === "context_changed" || event.event === "imported" ? this.add({ kind: "note", title: event.event.replaceAll("_", " "), detail: "" }) : this.turn;
-        const { call } = row;
+        const call = row?.call;
+        if (!row || !call) return this.turn;
         if (event.tool) row.title = event.tool;
         switch (event.event) {
             case "call_decided":
                 call.decision = event.decision;
                 call.decidedAt = event.at;
                 row.at = event.at;
-                row.state = event.decision?.decide === "confirm" ? "waits for a person" : event.decision?.decide === "deny" ? "denied by policy" : row.state;
-                row.detail = event.decision?.reason ?? event.decision?.rule ?? "";
+                row.state = event.decision.decide === "confirm" ? "waits for a person" : event.decision.decide === "deny" ? "denied by policy" : row.state;
+                row.detail = event.decision.reason ?? event.decision.rule ?? "";
                 break;
             case "call_answered":
-                return this.answered(event, row);
+                return this.answered(event, row, call);
             case "grant_used":
                 row.detail = `a grant of ${event.actor?.id ?? "somebody"} answered`;
                 break;
             case "tool_started":
                 call.startedAt = event.at;
-                call.attempt = event.attempt;
                 row.state = "running";
                 this.waited(row, event.at);
                 break;
             case "call_deferred":
                 row.state = "waits for a worker";
-                call.deferredAt = this.clock;
+                call.deferredAt = event.at;
                 break;
             case "task_taken":
                 row.state = `worker ${event.worker} has it`;
@@ -178,7 +197,7 @@ export class Timeline {
                 row.state = "expired";
                 break;
             case "tool_ended":
-                this.ended(event, row);
+                this.ended(event, row, call);
                 break;
             default:
                 break;
@@ -186,15 +205,14 @@ export class Timeline {
         return row;
     }
 
-    /** @param {any} event @param {Row} row */
-    answered(event, row) {
-        row.call.answeredAt = event.at;
+    /** @param {import("./api-types").CallAnsweredEvent} event @param {Row} row @param {CallFacts} call */
+    answered(event, row, call) {
         row.events.push(event);
         this.waited(row, event.at);
         if (event.decision === "allow") row.state = "approved";
         const who = event.actor?.id ?? "somebody";
-        const answer = this.add({ kind: "answer", title: `${who} ${SAID[event.decision] ?? event.decision}${event.arguments ? " with other arguments" : ""}`, detail: event.reason ?? `${row.title}`, state: event.decision, at: event.at });
-        if (event.arguments) row.call.edited = event.arguments;
+        const answer = this.add({ kind: "answer", title: `${who} ${SAID[event.decision]}${event.arguments ? " with other arguments" : ""}`, detail: event.reason ?? `${row.title}`, state: event.decision, at: event.at });
+        if (event.arguments) call.edited = event.arguments;
         // The log has the resume and its answers in one commit. People read them the other way round.
         const resumed = this.rows.at(-2);
         if (resumed?.kind === "resume") this.rows.splice(-2, 2, answer, resumed);
@@ -203,21 +221,20 @@ export class Timeline {
 
     /** @param {Row} row @param {string} until */
     waited(row, until) {
-        const from = row.call.decidedAt ?? row.call.deferredAt;
+        const from = row.call?.decidedAt ?? row.call?.deferredAt;
         if (!from || row.waitMs !== undefined) return;
         row.waitMs = Math.max(0, Date.parse(until) - Date.parse(from));
         this.longest(row);
     }
 
-    /** @param {any} event @param {Row} row */
-    ended(event, row) {
-        row.call.result = event.result;
-        row.call.outcome = event.outcome;
-        row.state = OUTCOMES[event.outcome] ?? event.outcome;
+    /** @param {import("./api-types").ToolEndedEvent} event @param {Row} row @param {CallFacts} call */
+    ended(event, row, call) {
+        call.result = event.result;
+        row.state = OUTCOMES[event.outcome];
         if (event.code && event.outcome !== "succeeded") row.state = `${row.state} (${event.code})`;
         if (event.source && event.source !== "tool") row.state += `, from ${event.source === "person" ? "a person" : event.source}`;
-        if (event.attempt > 1) row.state += `, attempt ${event.attempt}`;
-        if (event.latency_us !== undefined) row.runMs = event.latency_us / 1000;
+        if (event.attempt && event.attempt > 1) row.state += `, attempt ${event.attempt}`;
+        row.runMs = event.latency_us / 1000;
         this.longest(row);
     }
 
@@ -230,11 +247,4 @@ export class Timeline {
 /** @param {number} value */
 function ms(value) {
     return value < 1 ? `${Math.round(value * 1000)} µs` : value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`;
-}
-
-/** @param {any} message @returns {string} */
-function textOf(message) {
-    if (typeof message?.text === "string") return message.text;
-    const blocks = message?.blocks ?? message?.content ?? [];
-    return Array.isArray(blocks) ? blocks.map((block) => block?.text ?? "").filter(Boolean).join("\n") : "";
 }

@@ -4,10 +4,12 @@ import { get } from "./api.js";
 import { el, field, fill, select } from "./dom.js";
 import { parse, print } from "./json.js";
 
-/** @type {Promise<any[]> | null} */
+/** @typedef {import("./api-types").ToolView} Tool */
+
+/** @type {Promise<Tool[]> | null} */
 let asked = null;
 
-/** Asked for once, until something may have changed. @returns {Promise<any[]>} */
+/** Asked for once, until something may have changed. @returns {Promise<Tool[]>} */
 export function allTools() {
     asked ??= get("/v1/tools").then(
         (answer) => answer.tools,
@@ -25,9 +27,9 @@ export function forgetTools() {
 }
 
 /**
- * @param {string | null} agent
+ * @param {string | null | undefined} agent
  * @param {string} name
- * @returns {Promise<any | null>}
+ * @returns {Promise<Tool | null>}
  */
 export async function toolOf(agent, name) {
     const tools = await allTools();

@@ -1,6 +1,6 @@
 // Everything that waits for a person, kept current: the list page by page, and every change as it happens.
 
-import { Problem, follow, get, may, query } from "./api.js";
+import { Problem, follow, get, may } from "./api.js";
 import { showConnection, showCount } from "./shell.js";
 import { compareMoments } from "./time.js";
 import { forgetTools } from "./tools.js";
@@ -20,20 +20,19 @@ const NOTICE_MS = 60_000;
 /** The connection's name in the banner. */
 const LINE = "inbox";
 
-const FIRST_PAGE = `/v1/approvals${query({ limit: PAGE })}`;
-/** @type {{ page: Promise<any> | null }} What was asked for before it was known who asks. */
+/** @type {{ page: Promise<import("./api-types").ApprovalPage> | null }} What was asked for before it was known who asks. */
 const early = { page: null };
 
 /** Asks for the first page while the page still finds out who is signed in: most who come have something waiting. */
 export function askEarly() {
-    early.page = get(FIRST_PAGE);
+    early.page = get("/v1/approvals", { query: { limit: PAGE } });
     // Who is not signed in, or may not see it, is told elsewhere.
     early.page.catch(() => {
         early.page = null;
     });
 }
 
-/** @typedef {Record<string, any> & { id: string, run_id: string, status: string, digest: string }} Question */
+/** @typedef {import("./api-types").ApprovalView} Question */
 
 /**
  * Whether two looks show one question. A call keeps its id when it is asked about once more: because it was started and
@@ -146,9 +145,9 @@ class Waiting extends EventTarget {
         const { agent } = this;
         const asked = agent ? null : early.page;
         early.page = null;
-        const page = await (asked ?? get(`/v1/approvals${query({ limit: PAGE, agent })}`));
+        const page = await (asked ?? get("/v1/approvals", { query: { limit: PAGE, agent } }));
         if (agent !== this.agent) return;
-        const there = new Set(page.approvals.map((/** @type {Question} */ question) => question.id));
+        const there = new Set(page.approvals.map((question) => question.id));
         for (const [id, question] of this.pending) {
             const covered = !agent || question.agent === agent;
             if (covered && !there.has(id) && !this.touched.has(id)) this.pending.delete(id);
@@ -159,15 +158,15 @@ class Waiting extends EventTarget {
     /**
      * Takes a page, and goes on while there is nothing on it for this person to see: the server cuts pages before it leaves
      * out what is for others.
-     * @param {any} page
+     * @param {import("./api-types").ApprovalPage} page
      * @param {string} agent
      */
     async takePage(page, agent) {
         for (;;) {
             for (const question of page.approvals) this.keep(question);
-            this.next = page.next;
+            this.next = page.next ?? null;
             if (page.approvals.length || !page.next) return;
-            page = await get(`/v1/approvals${query({ limit: PAGE_MAX, agent, cursor: page.next })}`);
+            page = await get("/v1/approvals", { query: { limit: PAGE_MAX, agent, cursor: page.next } });
             if (agent !== this.agent) return;
         }
     }
@@ -178,7 +177,7 @@ class Waiting extends EventTarget {
         this.loading = true;
         const { agent } = this;
         try {
-            const page = await get(`/v1/approvals${query({ limit: PAGE, agent, cursor: this.next })}`);
+            const page = await get("/v1/approvals", { query: { limit: PAGE, agent, cursor: this.next } });
             if (agent === this.agent) await this.takePage(page, agent);
             this.wait = AGAIN_MS;
         } catch (problem) {
@@ -274,11 +273,11 @@ class Waiting extends EventTarget {
         /** @type {string | null} */
         let cursor = null;
         do {
-            /** @type {any} */
-            const page = await get(`/v1/approvals${query({ ...where, limit: PAGE_MAX, cursor })}`);
-            const found = page.approvals.find((/** @type {Question} */ question) => question.id === id);
+            /** @type {import("./api-types").ApprovalPage} */
+            const page = await get("/v1/approvals", { query: { ...where, limit: PAGE_MAX, cursor } });
+            const found = page.approvals.find((question) => question.id === id);
             if (found) return found;
-            cursor = page.next;
+            cursor = page.next ?? null;
         } while (cursor);
         return null;
     }
@@ -287,7 +286,7 @@ class Waiting extends EventTarget {
 /** The earliest deadline first, then what was asked first. @param {Question} a @param {Question} b */
 function earlier(a, b) {
     if (Boolean(a.deadline) !== Boolean(b.deadline)) return a.deadline ? -1 : 1;
-    const order = (a.deadline && compareMoments(a.deadline, b.deadline)) || compareMoments(a.created_at, b.created_at);
+    const order = (a.deadline && b.deadline && compareMoments(a.deadline, b.deadline)) || compareMoments(a.created_at, b.created_at);
     return order || (a.id < b.id ? -1 : 1);
 }
 
@@ -311,7 +310,7 @@ function notify(question) {
 /** @param {Question} question */
 function showNotice({ id, tool, reason }) {
     // No arguments: a notification may be seen by others.
-    const notice = new Notification(`${plain(String(tool))} waits for you`, { body: plain(String(reason ?? "")), tag: id });
+    const notice = new Notification(`${plain(tool)} waits for you`, { body: plain(reason ?? ""), tag: id });
     const gone = () => notices.delete(id);
     notices.add(id);
     // Not every system says when one is gone.
