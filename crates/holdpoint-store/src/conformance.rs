@@ -37,6 +37,7 @@ mod results;
 mod scoping;
 mod sealing;
 mod serving;
+pub mod tampering;
 mod waiting;
 mod watching;
 
