@@ -144,6 +144,8 @@ async fn list_pages(session: &Session, max_tools: usize) -> Result<Vec<Tool>, Co
     for _ in 0..PAGES_MAX {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let page = tokio::select! {
+            // A page that came before the end counts, also when both are seen at once.
+            biased;
             page = session.peer.list_tools(Some(params)) => page.map_err(|error| list_problem(&error, session))?,
             () = session.ended() => return Err(session.problem()),
         };

@@ -208,19 +208,21 @@ fn lines(path: &std::path::Path) -> usize {
 #[tokio::test]
 async fn a_server_that_ends_each_time_after_its_list_is_left_alone_until_it_is_called() {
     let folder = tempfile::tempdir().unwrap();
-    let starts = folder.path().join("starts");
+    // It has a line for each time that the server was started, listed its tools and ended.
+    let ends = folder.path().join("ends");
     let config = ServerConfig { max_reconnects: 2, ..faulty("fleeting") };
     let mut command = config.command.clone();
-    command.push(starts.to_str().unwrap().to_owned());
+    command.push(ends.to_str().unwrap().to_owned());
     let servers = connect("s", ServerConfig { command, ..config }).await;
     let work = tool(&servers, "s__work");
-    until("it was started again twice", || lines(&starts) == 3).await;
+    until("it was started again twice", || lines(&ends) == 3).await;
     // tidy: sleeps because a start too many would come by itself, and nothing says that none comes.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!((lines(&starts), servers.report()[0].reached), (3, Err(ConnectProblem::Closed)));
+    until("its last end is seen", || servers.report()[0].reached == Err(ConnectProblem::Closed)).await;
+    assert_eq!(lines(&ends), 3);
     let called = call(&work, json!({})).await;
     assert_eq!(called.outcome, Outcome::Failed);
-    until("it was started for the call, and not again", || lines(&starts) == 4).await;
+    until("it was started for the call, and not again", || lines(&ends) == 4).await;
 }
 
 #[tokio::test]

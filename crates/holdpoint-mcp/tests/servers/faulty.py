@@ -123,9 +123,6 @@ if mode == "silent":
     time.sleep(600)
 if mode == "quits":
     sys.exit(1)
-if mode == "fleeting":
-    with open(sys.argv[2], "a") as starts:
-        starts.write("started\n")
 if mode == "locked" and not os.path.exists(sys.argv[2]):
     sys.exit(1)
 if mode == "babbles":
@@ -146,6 +143,8 @@ while (request := next_message()) is not None:
         lists += 1
         send({"id": request["id"], "result": {"tools": tools()}})
         if mode == "fleeting":
+            with open(sys.argv[2], "a") as ends:
+                ends.write("listed\n")
             sys.exit(0)
         if mode == "locked" and not os.path.exists(sys.argv[2] + ".stay"):
             sys.exit(0)
