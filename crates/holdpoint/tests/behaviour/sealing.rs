@@ -2,6 +2,7 @@
 
 use crate::common;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::{Actor, Agent, Keeper, RunId, RunRequest, open_store};
 use holdpoint_store::audit::{VerifyRequest, verify};
 use holdpoint_store::{AuditLogLayer, Layer, MemoryStore, Seal, Store, StoreError, StoreFault, Unsealed};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -46,11 +48,52 @@ async fn stopped(kept: Kept) {
     tokio::time::timeout(PATIENCE, kept.keeper).await.expect("it stops").unwrap();
 }
 
-async fn until_sealed(store: &Store) {
+/// Tells whenever it was sealed. Cannot be sealed the first few times.
+struct Telling {
+    inner: Store,
+    failures: AtomicU32,
+    told: Arc<Notify>,
+}
+
+impl Layer for Telling {
+    fn inner(&self) -> &Store {
+        &self.inner
+    }
+}
+
+#[async_trait::async_trait]
+impl AuditLogLayer for Telling {
+    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
+        self.inner.audit.unsealed().await
+    }
+
+    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
+        let left = self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if left.is_ok() {
+            return Err(StoreError::fault(StoreFault::Unavailable, "seal", "the line is down"));
+        }
+        let sealed = self.inner.audit.seal(tenant).await;
+        self.told.notify_waiters();
+        sealed
+    }
+}
+
+/// A store that cannot be sealed so many times, and then tells whenever it was.
+fn telling(inner: impl Into<Store>, failures: u32, told: &Arc<Notify>) -> Store {
+    let inner = inner.into();
+    let layer = Telling { inner: inner.clone(), failures: AtomicU32::new(failures), told: Arc::clone(told) };
+    Store { audit: Arc::new(layer), ..inner }
+}
+
+async fn until_sealed(store: &Store, told: &Notify) {
     let waiting = async {
-        while !store.audit.unsealed().await.unwrap().is_empty() {
-            // tidy: sleeps because nothing tells that a seal was made
-            tokio::time::sleep(SOON / 4).await;
+        loop {
+            let mut next = pin!(told.notified());
+            next.as_mut().enable();
+            if store.audit.unsealed().await.unwrap().is_empty() {
+                return;
+            }
+            next.await;
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("it is sealed");
@@ -68,12 +111,13 @@ async fn expect_whole(store: &Store) {
 
 #[tokio::test]
 async fn a_keeper_seals_what_moved_of_every_tenant() {
-    let store = Store::from(MemoryStore::new());
+    let told = Arc::new(Notify::new());
+    let store = telling(MemoryStore::new(), 0, &told);
     let agent = agent(&store);
     let keeper = keep(&agent, |keeper| keeper.seal_every(SOON));
     let acme = run_of(&agent, Some("acme")).await;
     let nobody = run_of(&agent, None).await;
-    until_sealed(&store).await;
+    until_sealed(&store, &told).await;
     assert_eq!(sealed(&store, Some("acme")).await.last(), Some(&acme));
     assert_eq!(sealed(&store, None).await.last(), Some(&nobody));
     stopped(keeper).await;
@@ -82,11 +126,12 @@ async fn a_keeper_seals_what_moved_of_every_tenant() {
 
 #[tokio::test]
 async fn a_keeper_seals_what_is_left_when_it_stops() {
-    let store = Store::from(MemoryStore::new());
+    let told = Arc::new(Notify::new());
+    let store = telling(MemoryStore::new(), 0, &told);
     let agent = agent(&store);
     run_of(&agent, Some("acme")).await;
     let keeper = keep(&agent, |keeper| keeper.seal_every(NEVER));
-    until_sealed(&store).await;
+    until_sealed(&store, &told).await;
     let late = run_of(&agent, Some("acme")).await;
     assert!(!sealed(&store, Some("acme")).await.contains(&late), "it is not yet time");
     stopped(keeper).await;
@@ -98,9 +143,9 @@ async fn a_keeper_seals_what_is_left_when_it_stops() {
 async fn keepers_of_several_processes_make_one_chain() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("runs.db").display());
-    let mut keepers = Vec::new();
+    let (mut keepers, told) = (Vec::new(), Arc::new(Notify::new()));
     for _ in 0..3 {
-        let agent = agent(&open_store(&url).await.unwrap());
+        let agent = agent(&telling(open_store(&url).await.unwrap(), 0, &told));
         keepers.push(keep(&agent, |keeper| keeper.seal_every(SOON)));
     }
     let store = open_store(&url).await.unwrap();
@@ -109,7 +154,7 @@ async fn keepers_of_several_processes_make_one_chain() {
     for number in 0..20 {
         runs.push(run_of(&agent, (number % 2 == 0).then_some("acme")).await);
     }
-    until_sealed(&store).await;
+    until_sealed(&store, &told).await;
     for keeper in keepers {
         stopped(keeper).await;
     }
@@ -141,46 +186,14 @@ async fn a_keeper_that_is_told_not_to_seal_does_not() {
     assert_eq!(store.audit.seals(None, 0, 10).await.unwrap(), []);
 }
 
-/// Cannot be sealed the first few times.
-struct Unsealable {
-    inner: Store,
-    failures: AtomicU32,
-}
-
-impl Layer for Unsealable {
-    fn inner(&self) -> &Store {
-        &self.inner
-    }
-}
-
-#[async_trait::async_trait]
-impl AuditLogLayer for Unsealable {
-    async fn unsealed(&self) -> Result<Vec<Unsealed>, StoreError> {
-        self.inner.audit.unsealed().await
-    }
-
-    async fn seal(&self, tenant: Option<&str>) -> Result<Option<Seal>, StoreError> {
-        let left = self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        match left {
-            Ok(_) => Err(StoreError::fault(StoreFault::Unavailable, "seal", "the line is down")),
-            Err(_) => self.inner.audit.seal(tenant).await,
-        }
-    }
-}
-
-impl Unsealable {
-    fn store(self: &Arc<Self>) -> Store {
-        Store { audit: Arc::clone(self) as _, ..self.inner.clone() }
-    }
-}
-
 #[tokio::test]
 async fn a_store_that_was_out_of_reach_is_sealed_afterwards() {
-    let store: Store = Arc::new(Unsealable { inner: MemoryStore::new().into(), failures: AtomicU32::new(3) }).store();
+    let told = Arc::new(Notify::new());
+    let store = telling(MemoryStore::new(), 3, &told);
     let agent = agent(&store);
     run_of(&agent, Some("acme")).await;
     let keeper = keep(&agent, |keeper| keeper.seal_every(SOON));
-    until_sealed(&store).await;
+    until_sealed(&store, &told).await;
     stopped(keeper).await;
     expect_whole(&store).await;
 }
