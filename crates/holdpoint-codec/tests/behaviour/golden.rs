@@ -55,7 +55,9 @@ fn golden(prefix: &str) -> BTreeMap<String, String> {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         (name, std::fs::read_to_string(path).unwrap().trim_end().to_owned())
     };
-    files.map(read).collect()
+    let read: BTreeMap<String, String> = files.map(read).collect();
+    assert!(!read.is_empty(), "there are no golden files of {prefix}");
+    read
 }
 
 /// One file for each name, with a line for each text that differs.

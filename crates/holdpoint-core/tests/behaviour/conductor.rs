@@ -80,10 +80,15 @@ fn a_call_that_was_cancelled_before_its_intent_was_durable_does_not_start() {
 }
 
 #[test]
-fn asking_twice_gives_the_same_step() {
-    let mut conductor = working("model asks: a(confirm)");
-    assert_eq!(conductor.next(), conductor.next());
-    assert!(conductor.outbox().is_empty());
+fn asking_twice_pauses_again_and_hands_out_nothing_again() {
+    let mut pausing = working("model asks: a(confirm)");
+    assert!(matches!(pausing.next(), Step::Pause { .. }));
+    assert!(matches!(pausing.next(), Step::Pause { .. }));
+    assert!(pausing.outbox().is_empty());
+    let mut executing = working("model asks: a");
+    assert_eq!(executing.next(), Step::Execute { calls: vec![CallIndex(0)] });
+    assert_eq!(executing.next(), Step::Wait);
+    assert!(executing.outbox().is_empty());
 }
 
 #[test]

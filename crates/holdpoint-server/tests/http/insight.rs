@@ -20,6 +20,7 @@ async fn agents_and_tools_are_listed_with_what_they_did() {
     assert!(echo["statistics"]["duration_us"].as_u64() > Some(0));
     let others = stage.get_as(STRANGER, "/v1/tools").await.expect(StatusCode::OK);
     let others = others["tools"].as_array().unwrap();
+    assert_eq!(others.len(), tools.len());
     assert!(others.iter().all(|tool| tool["statistics"]["calls"] == 0), "no tenant learns of another's calls");
     let remote = tools.iter().find(|tool| tool["name"] == "remote").unwrap();
     assert_eq!((&remote["source"], &remote["repeat"]), (&json!("worker"), &json!("never")));
