@@ -76,7 +76,7 @@ pub mod hooks {
 
 /// Who may call what: rules files, functions, and policies of your own.
 pub mod policy {
-    pub use holdpoint_config::{ConfigError, Located, Place};
+    pub use holdpoint_config::{ConfigError, KeyPath, Located, Place, Problem};
     pub use holdpoint_policy::{
         AllowAll, AuthorizeRequest, Decide, DenyAll, IntoDecision, Judgement, KnownTools, Mode, OwnedRequest, PastCall,
         Policy, PolicyError, PolicyVersion, RulePlace, RuleWarning, Rules, RulesFile, RunFacts, Shadow,
@@ -98,6 +98,7 @@ pub mod model {
 /// Tools of MCP servers.
 #[cfg(feature = "mcp")]
 pub mod mcp {
+    pub use holdpoint_config::{SecretError, VariableName};
     pub use holdpoint_mcp::{
         ConnectProblem, ListedTool, McpError, McpServers, Protocol, SecretSource, ServerConfig, ServerName,
         ServerReport, ToolDigest, ToolStatus,
@@ -114,10 +115,10 @@ pub mod store {
         LeaseRequest, LeaseState, LeasedTask, Link, List, MemoryStore, Migrate, OverlongLease, OwnerId, Page,
         PruneRequest, QuestionChange, QuestionChanges, QuestionEnd, QuestionFilter, QuestionOpening, QuestionRow,
         QuestionSeq, QuestionStatus, Record, Release, Reservation, Reserved, ResponseKey, Revoked, RunFilter,
-        RunLeases, RunLog, Scope, Seal, SealMark, SealedRun, ServerState, SessionFilter, SessionRow, SessionUse, Store,
-        StoreError, StoreFault, StoreTally, Swept, TaskChange, TaskCompletion, TaskFilter, TaskGuard, TaskHead,
-        TaskLease, TaskOpening, TaskQueue, TaskStage, TaskState, Tombstone, Topic, Topics, Trace, Transition,
-        TransitionProblem, Unsealed, Waiter, WorkerRow, WorkerSeen,
+        RunLeases, RunLog, Scope, Seal, SealMark, SealedRun, Search, ServerState, SessionFilter, SessionRow,
+        SessionUse, SortedBy, Store, StoreError, StoreFault, StoreTally, Swept, TaskChange, TaskCompletion, TaskFilter,
+        TaskGuard, TaskHead, TaskLease, TaskOpening, TaskQueue, TaskStage, TaskState, Tombstone, Topic, Topics, Trace,
+        Transition, TransitionProblem, Unsealed, Value, Waiter, WorkerRow, WorkerSeen,
     };
 }
 
