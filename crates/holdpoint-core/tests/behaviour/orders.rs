@@ -118,7 +118,6 @@ impl Play {
     /// Every call is where the rules say, and the run waits exactly as long as a question is open.
     fn compare(&self) {
         assert_eq!(self.run.continuation().map(|id| id.pause.0), self.book.pause());
-        assert_eq!(self.run.calls().len(), self.book.standings().len());
         for (call, standing) in self.run.calls().iter().zip(self.book.standings()) {
             match (standing, &call.state) {
                 (Standing::Open { text, by, .. }, CallState::AwaitingApproval(question)) => {
