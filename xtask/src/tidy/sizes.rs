@@ -1,7 +1,5 @@
 //! Files, functions, signatures and traits stay small enough to be read at once.
 
-use std::collections::BTreeMap;
-
 use super::{Problem, Tree};
 
 /// Where the lists are that are to get shorter.
@@ -14,9 +12,6 @@ const TRAIT_METHODS_MAX: usize = 12;
 
 /// Files that are still too long. Split one, and remove it here.
 const LONG_FILES: [&str; 1] = ["crates/holdpoint/tests/behaviour/lapsed_leases.rs"];
-
-/// Crates in which functions still take tuples. Clean one, and remove it here.
-const TUPLE_CRATES: [&str; 0] = [];
 
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -47,21 +42,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
 
 /// Functions that take a tuple: a struct says what its parts are.
 fn tuples(tree: &Tree) -> Vec<Problem> {
-    let mut listed: BTreeMap<&str, usize> = TUPLE_CRATES.into_iter().map(|name| (name, 0)).collect();
     let mut problems = Vec::new();
     for (file, code) in tree.rust() {
         for function in code.functions.iter().filter(|function| !function.tuples.is_empty()) {
-            match listed.get_mut(file.crate_name()) {
-                Some(count) => *count += 1,
-                None => {
-                    let message = format!("`{}` takes a tuple: use a struct or more parameters", function.name);
-                    problems.push(Problem::new(&file.path, function.line, message));
-                }
-            }
+            let message = format!("`{}` takes a tuple: use a struct or more parameters", function.name);
+            problems.push(Problem::new(&file.path, function.line, message));
         }
     }
-    let clean = listed.into_iter().filter(|(name, count)| *count == 0 && tree.holds(&format!("crates/{name}")));
-    problems.extend(clean.map(|(name, _)| Problem::new(LISTS, 1, format!("`{name}` takes no tuple any more"))));
     problems
 }
 
