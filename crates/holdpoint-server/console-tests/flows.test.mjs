@@ -373,7 +373,7 @@ test("agents and tools show how long calls took", async () => {
     await clear();
     await stage.run("support");
     const page = await open(browser, stage, { person: "boss", path: "#/agents" });
-    const numbers = page.locator(".tool-row", { hasText: "find_order" }).locator(".numbers").first();
+    const numbers = page.locator("section", { hasText: "Answers customers, looks orders up" }).locator(".tool-row", { hasText: "find_order" }).locator(".numbers");
     await numbers.waitFor();
     assert.match(await numbers.innerText(), /^[\d,]+ calls, no error, \d.* each$/);
     await close(page);
