@@ -154,7 +154,7 @@ export class QuestionPage {
             el("section", { class: "q-args", "aria-label": "Arguments" }, el("h2", { class: "sub" }, "With these arguments"), valueView(question.arguments)),
             el("dl", { class: "facts" },
                 fact("Asked by", el("b", {}, question.requester ?? "unknown"), ` through ${question.agent ?? "an agent"}, `, since(question.created_at), question.session ? ` in the session ${question.session}` : ""),
-                (question.approvers?.length ?? 0) > 0 && fact("Who may answer", `people with the role ${question.approvers.join(" or ")}`, question.four_eyes ? ", but not the one who started the run" : ""),
+                question.approvers && question.approvers.length > 0 && fact("Who may answer", `people with the role ${question.approvers.join(" or ")}`, question.four_eyes ? ", but not the one who started the run" : ""),
                 (question.quorum > 1 || (question.answers?.length ?? 0) > 0) && quorumView(question),
             ),
             pending ? this.forms.node : endedView(question, "before"),
