@@ -1,6 +1,10 @@
 -- The first version. Moments are microseconds since 1970. Every number that Rust keeps unsigned is a bigint. An agent without
 -- a name is ''. A column `tenant` holds '' for no tenant and '=acme' for tenant `acme`.
 
+-- A statement that finds a row by its key writes `status + 0 = …`, so that the planner cannot take a partial index on the
+-- status instead. When statistics say that the index is almost empty, it looks cheaper than the key, and the plan stays after
+-- the index has grown.
+
 -- The moving part of a run: one row, rewritten by each commit.
 create table holdpoint_runs (
     -- Increases in the order of creation: lists and cursors go by it.

@@ -9,12 +9,12 @@ use holdpoint_store::{
 
 use crate::PostgresStore;
 use crate::columns::Row;
-use crate::sql::{moment, now};
+use crate::sql::{moment, now, of_call};
 
-const RENEW: &str = concat!(
+pub(crate) const RENEW: &str = concat!(
     "update holdpoint_runs set lease_until = ",
     now!("$4"),
-    " + $3 * 1000, lease_ms = $3 where run_id = $1 and status = 0 and owner = $2 returning 1"
+    " + $3 * 1000, lease_ms = $3 where run_id = $1 and status + 0 = 0 and owner = $2 returning 1"
 );
 
 /// Those that wait longest of each agent, locked one by one as the index gives them, and then the longest of all.
@@ -45,16 +45,17 @@ pub(crate) const OVERLONG: &str = concat!(
         join holdpoint_runs r on r.run_no = t.run_no limit $2) \
     select * from runs union all select * from tasks limit $2"
 );
-const END_RUN_LEASE: &str = concat!(
+pub(crate) const END_RUN_LEASE: &str = concat!(
     "update holdpoint_runs set lease_until = ",
     now!("$3"),
-    " where run_id = $1 and lease_until = $2 and status = 0 returning 1"
+    " where run_id = $1 and lease_until = $2 and status + 0 = 0 returning 1"
 );
-const END_TASK_LEASE: &str = concat!(
+pub(crate) const END_TASK_LEASE: &str = concat!(
     "update holdpoint_tasks t set ready_at = ",
     now!("$3"),
-    " from holdpoint_runs r where r.run_id = $1 and t.run_no = r.run_no and t.turn = $4 and t.call_index = $5 \
-        and t.ready_at = $2 and t.state = 1 returning 1"
+    " where ",
+    of_call!("$1", "$4", "$5"),
+    " and t.ready_at = $2 and t.state + 0 = 1 returning 1"
 );
 
 #[async_trait]

@@ -14,4 +14,19 @@ macro_rules! moment {
     };
 }
 
-pub(crate) use {moment, now};
+/// Tasks of a run, by the run's id. A subquery and not a join, so that every plan goes by the key: a plan that was made while the
+/// table was empty would otherwise read the whole index.
+macro_rules! of_run {
+    ($run:literal) => {
+        concat!("t.run_no = (select run_no from holdpoint_runs where run_id = ", $run, ")")
+    };
+}
+
+/// The task of a call.
+macro_rules! of_call {
+    ($run:literal, $turn:literal, $index:literal) => {
+        concat!($crate::sql::of_run!($run), " and t.turn = ", $turn, " and t.call_index = ", $index)
+    };
+}
+
+pub(crate) use {moment, now, of_call, of_run};

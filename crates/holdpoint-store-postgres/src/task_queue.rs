@@ -14,7 +14,7 @@ use crate::PostgresStore;
 use crate::columns::{Row, micros};
 use crate::commit::token;
 use crate::pool::Statement;
-use crate::sql::{moment, now};
+use crate::sql::{moment, now, of_call, of_run};
 
 #[cfg(all(test, feature = "server-tests"))]
 pub(crate) use lease::{LEASE, LEASE_OF_TENANT};
@@ -23,50 +23,60 @@ pub(crate) use lease::{LEASE, LEASE_OF_TENANT};
 const RETRY_MS_MAX: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
 /// Locks in the order of opening, as commits do, so that none waits for another in a circle. Answers come by position.
-const HEARTBEAT: &str = concat!(
+pub(crate) const HEARTBEAT: &str = concat!(
     moment!("$6"),
-    ", held as materialized ( \
-        select i.position, t.task_no, t.state \
+    ", found as materialized ( \
+        select i.position, i.fence, t.task_no \
         from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) \
-            as i(position, run_id, turn, call_index, fence) \
-        join holdpoint_runs r on r.run_id = i.run_id \
-        join holdpoint_tasks t on t.run_no = r.run_no and t.turn = i.turn and t.call_index = i.call_index \
-            and t.fence = i.fence and t.state <> 0 \
-        order by t.task_no for update of t \
+            as i(position, run_id, turn, call_index, fence) cross join lateral ( \
+            select task_no from holdpoint_tasks \
+            where run_no = (select run_no from holdpoint_runs where run_id = i.run_id) \
+                and turn = i.turn and call_index = i.call_index \
+            offset 0) t \
+    ), held as materialized ( \
+        select task_no, state, fence from holdpoint_tasks \
+        where task_no = any(array(select task_no from found)) and state <> 0 \
+        order by task_no for update \
+    ), kept as materialized ( \
+        select f.position, h.task_no, h.state from found f join held h on h.task_no = f.task_no and h.fence = f.fence \
     ), prolonged as ( \
         update holdpoint_tasks t set ready_at = least(moment.now + $7 * 1000, t.deadline), lease_ms = $7 \
-        from moment, held where t.task_no = held.task_no and held.state = 1) \
-    select position from held"
+        from moment where t.task_no = any(array(select task_no from kept where state = 1))) \
+    select position from kept"
 );
 
 /// A worker that did not hear the answer brings its result again under the same lease: the first result stays.
-const COMPLETE: &str = "with completed as ( \
-        update holdpoint_tasks t set state = 2, result = $5, delivery = nextval('holdpoint_fences') \
-        from holdpoint_runs r \
-        where r.run_id = $1 and t.run_no = r.run_no and t.turn = $2 and t.call_index = $3 and t.fence = $4 and t.state = 1 \
-        returning 1) \
-    select 1 as is_first from completed union all \
-    select 0 from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
-    where r.run_id = $1 and t.turn = $2 and t.call_index = $3 and t.fence = $4 and t.state = 2 limit 1";
+pub(crate) const COMPLETE: &str = concat!(
+    "with completed as ( \
+        update holdpoint_tasks t set state = 2, result = $5, delivery = nextval('holdpoint_fences') where ",
+    of_call!("$1", "$2", "$3"),
+    " and t.fence = $4 and t.state + 0 = 1 returning 1) \
+    select 1 as is_first from completed union all select 0 from holdpoint_tasks t where ",
+    of_call!("$1", "$2", "$3"),
+    " and t.fence = $4 and t.state + 0 = 2 limit 1"
+);
 
 /// Sent again by the same request, it is recognised and changes nothing more.
-const RELEASE: &str = concat!(
+pub(crate) const RELEASE: &str = concat!(
     moment!("$8"),
     " update holdpoint_tasks t set \
         attempts = case when t.state = 1 then greatest(t.attempts - $5, 0) else t.attempts end, \
         ready_at = case when t.state = 1 then moment.now + $6 else t.ready_at end, \
         state = 0, worker = null, since = null, last_request = $7 \
-    from moment, holdpoint_runs r \
-    where r.run_id = $1 and t.run_no = r.run_no and t.turn = $2 and t.call_index = $3 and t.fence = $4 \
-        and ((t.state = 1 and (t.ready_at <= moment.now or not $9)) or (t.state = 0 and t.last_request = $7)) \
+    from moment where ",
+    of_call!("$1", "$2", "$3"),
+    " and t.fence = $4 \
+        and ((t.state + 0 = 1 and (t.ready_at <= moment.now or not $9)) or (t.state + 0 = 0 and t.last_request = $7)) \
     returning 1"
 );
 
-const COMPLETED: &str = concat!(
+pub(crate) const COMPLETED: &str = concat!(
     "select ",
     task_columns!(),
     ", t.result from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
-     where r.run_id = $1 and t.state = 2 order by t.delivery"
+     where ",
+    of_run!("$1"),
+    " and t.state + 0 = 2 order by t.delivery"
 );
 
 /// Completed tasks are few: they go as soon as their run collects them.
@@ -86,11 +96,13 @@ pub(crate) const LAPSED: &str = concat!(
      join holdpoint_runs r on r.run_no = t.run_no order by t.ready_at, t.task_no limit $2"
 );
 
-const TASK: &str = concat!(
+pub(crate) const TASK: &str = concat!(
     "select ",
     task_columns!(),
     " from holdpoint_runs r join holdpoint_tasks t on t.run_no = r.run_no \
-     where r.run_id = $1 and t.turn = $2 and t.call_index = $3 and ($4::text is null or t.tenant = $4)"
+     where ",
+    of_call!("$1", "$2", "$3"),
+    " and ($4::text is null or t.tenant = $4)"
 );
 
 const TASKS: &str =

@@ -29,7 +29,8 @@ with moment as materialized (
         session, alone and status < 3
     from input where at = 0
         and (last_run is null or last_run = coalesce((select l.run_id from holdpoint_runs l
-            where l.session = input.session and l.tenant = input.tenant order by l.run_no desc limit 1), ''))
+            where l.session = input.session and l.tenant = input.tenant
+            order by l.session desc, l.tenant desc, l.run_no desc limit 1), ''))
     on conflict do nothing
     returning run_no, run_id, audit_rows, audit_link
 ), kept as materialized (

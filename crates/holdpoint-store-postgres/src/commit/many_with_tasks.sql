@@ -35,12 +35,20 @@ with moment as materialized (
     where i.at > 0
     order by r.run_no
     for update of r
+), found as materialized (
+    select c.n, c.turn, c.call_index, c.drops, t.task_no
+    from run join change c on c.n = run.n cross join lateral (
+        select task_no from holdpoint_tasks
+        where run_no = run.run_no and turn = c.turn and call_index = c.call_index
+        offset 0) t
+), locked as materialized (
+    select task_no, state, fence, ready_at from holdpoint_tasks
+    where task_no = any(array(select task_no from found))
+    order by task_no
+    for update
 ), held as materialized (
-    select c.n, c.turn, c.call_index, t.state, t.fence, t.ready_at
-    from run join change c on c.n = run.n
-        join holdpoint_tasks t on t.run_no = run.run_no and t.turn = c.turn and t.call_index = c.call_index
-    order by t.task_no
-    for update of t
+    select f.n, f.turn, f.call_index, f.drops, l.task_no, l.state, l.fence, l.ready_at
+    from found f join locked l on l.task_no = f.task_no
 ), lost as materialized (
     select distinct run.n
     from run join change c on c.n = run.n
@@ -75,7 +83,8 @@ with moment as materialized (
         session, alone and status < 3
     from input where at = 0
         and (last_run is null or last_run = coalesce((select l.run_id from holdpoint_runs l
-            where l.session = input.session and l.tenant = input.tenant order by l.run_no desc limit 1), ''))
+            where l.session = input.session and l.tenant = input.tenant
+            order by l.session desc, l.tenant desc, l.run_no desc limit 1), ''))
     on conflict do nothing
     returning run_no, run_id, audit_rows, audit_link
 ), kept as materialized (
@@ -120,11 +129,10 @@ with moment as materialized (
     update holdpoint_approvals q
     set status = e.status, changed_at = k.moved_at, seq = pg_current_xact_id()::text::bigint, note = e.note
     from kept k join ending e on e.n = k.n
-    where q.run_no = k.run_no and q.turn = e.turn and q.call_index = e.call_index and q.status = 0
+    where q.run_no = k.run_no and q.turn = e.turn and q.call_index = e.call_index and q.status + 0 = 0
 ), closed as (
-    delete from holdpoint_tasks t
-    using kept k join change c on c.n = k.n
-    where c.drops and t.run_no = k.run_no and t.turn = c.turn and t.call_index = c.call_index
+    delete from holdpoint_tasks
+    where task_no = any(array(select h.task_no from held h join kept k on k.n = h.n where h.drops))
 ), opened as (
     insert into holdpoint_tasks
         (run_no, turn, call_index, agent, tenant, tool, attempts, attempts_max, repeat, deadline, created_at, state,

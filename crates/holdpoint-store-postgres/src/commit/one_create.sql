@@ -6,7 +6,8 @@ with made as (
         $14, $15, case when $12::bytea is null then 0 else $3 end, ($12 is not null)::int, $16, $17, $18 and $4 < 3
     from (select coalesce($13::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as now) as moment
     where $19::text is null or $19 = coalesce((select l.run_id from holdpoint_runs l
-        where l.session = $17 and l.tenant = $15 order by l.run_no desc limit 1), '')
+        where l.session = $17 and l.tenant = $15
+        order by l.session desc, l.tenant desc, l.run_no desc limit 1), '')
     on conflict do nothing
     returning run_no
 )
