@@ -91,7 +91,20 @@ impl Conductor {
     /// # Errors
     /// When the run does not accept it; then nothing changed.
     pub fn feed(&mut self, input: Input, now: Timestamp) -> Result<usize, Rejection> {
-        let entries = self.run.step(input, now)?;
+        self.feed_observed(input, now, |_, _| {})
+    }
+
+    /// As [`Conductor::feed`]; `observe` gets each entry with the run right after it. The entry is not durable yet.
+    ///
+    /// # Errors
+    /// When the run does not accept it; then nothing changed.
+    pub fn feed_observed(
+        &mut self,
+        input: Input,
+        now: Timestamp,
+        observe: impl FnMut(&LogEntry, &Run),
+    ) -> Result<usize, Rejection> {
+        let entries = self.run.step_observed(input, now, observe)?;
         for entry in &entries {
             if let Event::ToolStarted { call, attempt } = entry.event {
                 self.intents.push((call, attempt));

@@ -135,12 +135,26 @@ impl Run {
     /// # Errors
     /// When the input cannot be accepted; then nothing changed.
     pub fn step(&mut self, input: Input, now: Timestamp) -> Result<Vec<LogEntry>, Rejection> {
+        self.step_observed(input, now, |_, _| {})
+    }
+
+    /// As [`Run::step`]; `observe` gets each entry with the run right after it.
+    ///
+    /// # Errors
+    /// When the input cannot be accepted; then nothing changed.
+    pub fn step_observed(
+        &mut self,
+        input: Input,
+        now: Timestamp,
+        mut observe: impl FnMut(&LogEntry, &Run),
+    ) -> Result<Vec<LogEntry>, Rejection> {
         let mut events = self.handle(input, now)?;
         let mut log = Vec::with_capacity(events.len());
         while !events.is_empty() {
             for event in events {
                 let entry = LogEntry { at: now, event };
                 self.apply(&entry);
+                observe(&entry, self);
                 log.push(entry);
             }
             events = self.follow();

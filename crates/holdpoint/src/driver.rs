@@ -130,7 +130,8 @@ impl Driver {
     /// Tells the run what happened. Returns whether anything came of it.
     pub(crate) fn feed(&mut self, input: Input) -> Result<bool, Rejection> {
         let now = self.parts.store.runs.now();
-        self.conductor.feed(input, now).map(|count| count > 0)
+        let listeners = &mut self.listeners;
+        self.conductor.feed_observed(input, now, |entry, run| listeners.observe(entry, run)).map(|count| count > 0)
     }
 
     /// The input of a run is not one of the messages that its first segment adds, nor is what an import brought.

@@ -9,7 +9,6 @@ use holdpoint_store::{CommitError, GrantOpening, HeadUpdate, Scope, Store, Store
 use super::{Driver, Interrupted};
 use crate::Error;
 use crate::background::patience::Patience;
-use crate::failpoint::Failpoint;
 use crate::parts::Parts;
 
 /// What became of a transition that is in the log.
@@ -23,9 +22,6 @@ enum Written {
 impl Driver {
     /// One transition, one commit; then every listener is told.
     pub(super) async fn commit(&mut self) -> Result<(), Interrupted> {
-        if self.has_results() {
-            self.parts.failpoints.reach(Failpoint::BeforeResult).await?;
-        }
         match self.write().await {
             Ok(Written::Last) => {}
             Ok(Written::Overtaken) => {
@@ -60,8 +56,7 @@ impl Driver {
         self.out.committed(self.conductor.run());
         self.abandon_settled(&log);
         self.asked.committed(self.conductor.run());
-        self.parts.stats.note(&log, self.conductor.run());
-        self.listeners.durable(&log);
+        self.listeners.durable();
     }
 
     /// Whether the outbox holds the result of a tool. It must not get lost: the tool has already run.
@@ -148,12 +143,17 @@ impl Driver {
         self.keep_results();
         let log = read_log(&self.parts.store, &Scope::All, self.run_id()).await?;
         let mut run = new_run(self.run_id().clone());
-        log.iter().for_each(|entry| run.apply(entry));
+        let mut missed = Vec::new();
+        for entry in &log {
+            run.apply(entry);
+            if run.revision() > self.conductor.durable() {
+                missed.extend(self.listeners.view(entry, &run));
+            }
+        }
         if run.status() != Status::Cancelled {
             return Err(Interrupted::Failed(Error::TakenOver));
         }
-        let durable = usize::try_from(self.conductor.durable().0).unwrap_or(usize::MAX);
-        self.listeners.overtaken(log.get(durable..).unwrap_or_default());
+        self.listeners.overtaken(missed);
         self.out = super::tasks::Out::new(&run);
         self.asked = super::questions::Asked::new(&run);
         self.conductor = Conductor::new(run);

@@ -38,28 +38,16 @@ pub(crate) struct Callbacks {
 }
 
 impl Callbacks {
-    /// Whether there is any.
-    pub(crate) fn listen(&self) -> bool {
-        self.new_message.is_some()
-            || self.tool_call.is_some()
-            || self.tool_result.is_some()
-            || self.end_message.is_some()
-    }
-
     pub(crate) fn on_new_message(&self, role: Role) {
         call("on_new_message", self.new_message.as_ref(), &role);
     }
 
-    pub(crate) fn on_tool_call(&self, started: impl FnOnce() -> Option<StartedCall>) {
-        if let Some(started) = self.tool_call.as_ref().and_then(|_| started()) {
-            call("on_tool_call", self.tool_call.as_ref(), &started);
-        }
+    pub(crate) fn on_tool_call(&self, started: &StartedCall) {
+        call("on_tool_call", self.tool_call.as_ref(), started);
     }
 
-    pub(crate) fn on_tool_result(&self, ended: impl FnOnce() -> Option<EndedCall>) {
-        if let Some(ended) = self.tool_result.as_ref().and_then(|_| ended()) {
-            call("on_tool_result", self.tool_result.as_ref(), &ended);
-        }
+    pub(crate) fn on_tool_result(&self, ended: &EndedCall) {
+        call("on_tool_result", self.tool_result.as_ref(), ended);
     }
 
     pub(crate) fn on_end_message(&self, message: &Message) {

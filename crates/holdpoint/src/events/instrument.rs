@@ -32,15 +32,12 @@ impl Instruments {
         self.sink.is_some() || tracing::enabled!(target: "holdpoint", tracing::Level::INFO)
     }
 
-    /// `fields` is asked only when somebody listens.
-    pub(crate) fn note(&self, name: &'static str, fields: impl FnOnce() -> Map<String, Value>) {
-        if !self.listens() {
-            return;
-        }
-        let happening = Happening { name, fields: fields() };
+    /// Reports a happening. A sink that panics is logged and disturbs nothing.
+    pub(crate) fn note(&self, happening: &Happening) {
+        let name = happening.name;
         tracing::info!(target: "holdpoint", happening = name, fields = %Fields(&happening.fields));
         let Some(sink) = &self.sink else { return };
-        if catch_unwind(AssertUnwindSafe(|| sink(&happening))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| sink(happening))).is_err() {
             tracing::error!(target: "holdpoint", happening = name, "the instrument sink panicked; the run goes on");
         }
     }

@@ -1,4 +1,4 @@
-//! Tells everybody who listens what became durable: streams, callbacks, instruments.
+//! Reports what became durable to streams, callbacks and instruments.
 
 mod fields;
 
@@ -6,18 +6,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use holdpoint_core::{
-    Call, CallAnswered, CallIndex, Code, Completeness, Event, LogEntry, Message, MessageCompleted, Outcome, Role, Run,
-    RunId, Settlement, Source, ToolMessage,
+    Call, CallIndex, Code, Completeness, Event, LogEntry, Message, Outcome, Role, Run, RunId, Settlement, Source,
+    ToolMessage, ToolName,
 };
 use holdpoint_model::{Delta, DeltaSink};
 
-use self::fields::{authorize_fields, call_fields, execute_fields, pause_fields, task_fields};
-use crate::RunResult;
+use self::fields::{
+    answer_fields, authorize_fields, confirmation_fields, execute_fields, model_fields, pause_fields, resume_fields,
+    task_fields,
+};
 use crate::events::instrument::fields;
 use crate::events::stream::{DurableEvent, Live, StreamEvent, StreamSender};
 use crate::parts::Parts;
+use crate::{EndedCall, Happening, RunResult, StartedCall};
 
-/// Those who listen to one segment of a run.
+/// Reports one segment of a run to its stream, callbacks and instruments. An entry is observed when the run takes it, with
+/// the run right after it, and reported when it is durable: no second copy of the run is kept.
 pub(crate) struct Listeners {
     parts: Arc<Parts>,
     stream: Option<StreamSender>,
@@ -25,26 +29,41 @@ pub(crate) struct Listeners {
     /// The calls whose messages began, and those whose messages were shown.
     begun: HashSet<CallIndex>,
     shown: HashSet<CallIndex>,
-    /// The run as far as it was told; nobody keeps it when nobody listens.
-    told: Option<Run>,
+    /// Reports that wait for the next commit.
+    waiting: Vec<Notice>,
+}
+
+/// One report.
+enum Notice {
+    Event(DurableEvent),
+    NewMessage(Role),
+    ToolCall(StartedCall),
+    ToolResult(EndedCall),
+    EndMessage(Arc<Message>),
+    Happening(Happening),
+    Settled { tool: ToolName, outcome: Outcome, latency_us: u64 },
 }
 
 impl Listeners {
     pub(crate) fn new(parts: Arc<Parts>, stream: Option<StreamSender>, run: &Run) -> Self {
-        let listened = stream.is_some() || parts.callbacks.listen() || parts.instruments.listens();
         let calls = run.calls().iter().enumerate().filter(|(_, call)| was_shown(call));
         let shown = calls.map(|(index, _)| CallIndex::from_usize(index)).collect();
-        let told = listened.then(|| run.clone());
-        Self { parts, stream, run: run.id().clone(), begun: HashSet::new(), shown, told }
+        Self { parts, stream, run: run.id().clone(), begun: HashSet::new(), shown, waiting: Vec::new() }
     }
 
-    /// Somebody else made these events durable. They told the callbacks and instruments of their process; whoever
-    /// streams the run from here is told here.
-    pub(crate) fn overtaken(&mut self, log: &[LogEntry]) {
-        let (Some(stream), Some(run)) = (&self.stream, &mut self.told) else { return };
-        for entry in log {
-            run.apply(entry);
-            stream.send(StreamEvent::Durable(DurableEvent::new(entry, run)));
+    /// The run took an entry. `run` is the run right after it.
+    pub(crate) fn observe(&mut self, entry: &LogEntry, run: &Run) {
+        let event = self.view(entry, run);
+        self.waiting.extend(event.map(Notice::Event));
+        if let Event::ToolEnded { call, settlement } = &entry.event
+            && let Some(tool) = run.call(*call).and_then(|call| call.tool.as_ref())
+        {
+            let (outcome, latency_us) = (settlement.outcome, settlement.latency_us);
+            self.waiting.push(Notice::Settled { tool: tool.name.clone(), outcome, latency_us });
+        }
+        self.call_back(&entry.event, run);
+        if self.parts.instruments.listens() {
+            self.note(&entry.event, run);
         }
     }
 
@@ -55,52 +74,69 @@ impl Listeners {
         }
     }
 
-    /// These events are durable. Each is told with the run as it was right after it.
-    pub(crate) fn durable(&mut self, log: &[LogEntry]) {
-        let Some(mut run) = self.told.take() else { return };
-        for entry in log {
-            run.apply(entry);
-            if let Some(stream) = &self.stream {
-                stream.send(StreamEvent::Durable(DurableEvent::new(entry, &run)));
+    /// Everything observed so far is durable.
+    pub(crate) fn durable(&mut self) {
+        let Parts { callbacks, instruments, stats, .. } = &*self.parts;
+        for notice in self.waiting.drain(..) {
+            match notice {
+                Notice::Event(event) => {
+                    if let Some(stream) = &self.stream {
+                        stream.send(StreamEvent::Durable(event));
+                    }
+                }
+                Notice::NewMessage(role) => callbacks.on_new_message(role),
+                Notice::ToolCall(started) => callbacks.on_tool_call(&started),
+                Notice::ToolResult(ended) => callbacks.on_tool_result(&ended),
+                Notice::EndMessage(message) => callbacks.on_end_message(&message),
+                Notice::Happening(happening) => instruments.note(&happening),
+                Notice::Settled { tool, outcome, latency_us } => stats.add(tool, outcome, latency_us),
             }
-            self.call_back(&entry.event, &run);
-            self.note(&entry.event, &run);
         }
-        self.told = Some(run);
+    }
+
+    /// The event as the stream shows it; `None` without a stream. `run` is the run right after it.
+    pub(crate) fn view(&self, entry: &LogEntry, run: &Run) -> Option<DurableEvent> {
+        self.stream.is_some().then(|| DurableEvent::new(entry, run))
+    }
+
+    /// Another process made these events durable and discarded what was observed here. Its own callbacks and instruments
+    /// have reported them; only the stream has not shown them.
+    pub(crate) fn overtaken(&mut self, missed: Vec<DurableEvent>) {
+        self.waiting = missed.into_iter().map(Notice::Event).collect();
+        self.durable();
     }
 
     pub(crate) fn model_called(&self) {
         self.parts.callbacks.on_new_message(Role::Assistant);
     }
 
-    /// Where what is not durable goes.
+    /// The listeners of transient events.
     pub(crate) fn live(&self) -> Option<Live> {
         let hub = self.parts.deltas.clone().map(|hub| (hub, self.run.clone()));
         Live::new(self.stream.clone(), hub)
     }
 
     fn call_back(&mut self, event: &Event, run: &Run) {
-        let callbacks = &self.parts.callbacks;
         match event {
             Event::MessageCompleted(completed) => {
                 self.begun.clear();
                 self.shown.clear();
-                callbacks.on_end_message(&completed.message);
+                self.end_message(|| Arc::clone(&completed.message));
             }
             Event::ToolStarted { call, .. } => self.begin(*call, run),
             Event::ToolEnded { call: index, settlement } => {
                 let Some(call) = run.call(*index) else { return };
                 if settlement.source == Some(Source::External) {
-                    callbacks.on_new_message(Role::Tool);
+                    self.new_message(Role::Tool);
                 } else if !self.begun.contains(index) {
                     // A hook answered in the tool's place.
                     self.begin(*index, run);
                 }
-                let ended =
-                    || crate::EndedCall { call: call.record(run.turn(), *index), settlement: settlement.clone() };
-                let callbacks = &self.parts.callbacks;
-                callbacks.on_tool_result(|| Some(ended()));
-                callbacks.on_end_message(&tool_message(call, settlement));
+                if self.parts.callbacks.tool_result.is_some() {
+                    let (call, settlement) = (call.record(run.turn(), *index), settlement.clone());
+                    self.waiting.push(Notice::ToolResult(EndedCall { call, settlement }));
+                }
+                self.end_message(|| tool_message(call, settlement));
                 self.shown.insert(*index);
             }
             Event::TurnEnded { completeness: Completeness::Complete, .. } => self.call_back_unexecuted(run),
@@ -111,93 +147,73 @@ impl Listeners {
     fn begin(&mut self, index: CallIndex, run: &Run) {
         // A call that is started again has begun its message before.
         if self.begun.insert(index) {
-            self.parts.callbacks.on_new_message(Role::Tool);
+            self.new_message(Role::Tool);
         }
-        self.parts.callbacks.on_tool_call(|| {
-            let call = run.call(index)?;
+        if self.parts.callbacks.tool_call.is_some()
+            && let Some(call) = run.call(index)
+        {
             let arguments = call.canonical().cloned();
-            Some(crate::StartedCall { call: call.record(run.turn(), index), arguments })
-        });
+            self.waiting.push(Notice::ToolCall(StartedCall { call: call.record(run.turn(), index), arguments }));
+        }
     }
 
     /// Calls that never ran have messages too.
-    fn call_back_unexecuted(&self, run: &Run) {
-        let calls = run.calls().iter().enumerate();
-        for (index, call) in calls {
+    fn call_back_unexecuted(&mut self, run: &Run) {
+        for (index, call) in run.calls().iter().enumerate() {
             if self.shown.contains(&CallIndex::from_usize(index)) {
                 continue;
             }
             if let Some(settlement) = call.settlement() {
-                self.parts.callbacks.on_new_message(Role::Tool);
-                self.parts.callbacks.on_end_message(&tool_message(call, settlement));
+                self.new_message(Role::Tool);
+                self.end_message(|| tool_message(call, settlement));
             }
         }
     }
 
-    fn note(&self, event: &Event, run: &Run) {
-        let instruments = &self.parts.instruments;
-        if !instruments.listens() {
-            return;
+    fn new_message(&mut self, role: Role) {
+        if self.parts.callbacks.new_message.is_some() {
+            self.waiting.push(Notice::NewMessage(role));
         }
+    }
+
+    fn end_message(&mut self, message: impl FnOnce() -> Arc<Message>) {
+        if self.parts.callbacks.end_message.is_some() {
+            self.waiting.push(Notice::EndMessage(message()));
+        }
+    }
+
+    fn note(&mut self, event: &Event, run: &Run) {
+        let mut note = |name, fields| self.waiting.push(Notice::Happening(Happening { name, fields }));
         match event {
             Event::TurnStarted { turn } => {
-                instruments.note("holdpoint.turn", || fields! { run_id: run.id().as_str(), turn_number: turn.0 });
+                note("holdpoint.turn", fields! { run_id: run.id().as_str(), turn_number: turn.0 });
             }
-            Event::MessageCompleted(completed) => self.note_message(completed, run),
-            Event::CallDecided { call, stage, decision, .. } => {
-                instruments.note("holdpoint.tool.authorize", || authorize_fields(run, *call, stage, decision));
-            }
-            Event::CallAnswered(answered) => self.note_answered(answered, run),
-            Event::CallDeferred { call, .. } => {
-                instruments.note("holdpoint.tool.task.deferred", || task_fields(run, *call));
-            }
-            Event::ToolEnded { call, settlement } => {
-                instruments.note("holdpoint.tool.execute", || execute_fields(run, *call, settlement));
-            }
-            Event::Paused { reason } => instruments.note("holdpoint.pause", || pause_fields(run, *reason)),
-            Event::Resumed { pause, reason, .. } => instruments.note("holdpoint.resume", || {
-                let id = holdpoint_core::ContinuationId { run: run.id().clone(), pause: *pause };
-                fields! {
-                    run_id: run.id().as_str(), paused_turn_number: run.turn().0, pause_reason: reason.as_str(),
-                    continuation_id: id.to_string(), resumed: true,
+            Event::MessageCompleted(completed) => {
+                note("holdpoint.llm.call", model_fields(run, completed));
+                for index in 0..completed.calls.len() {
+                    note("holdpoint.tool.task.created", task_fields(run, CallIndex::from_usize(index)));
                 }
-            }),
+            }
+            Event::CallDecided { call, stage, decision, .. } => {
+                note("holdpoint.tool.authorize", authorize_fields(run, *call, stage, decision));
+            }
+            Event::CallAnswered(answered) => {
+                if let Some(call) = run.call(answered.call) {
+                    note("holdpoint.tool.confirmation", confirmation_fields(run, call, answered));
+                    note("holdpoint.tool.authorize", answer_fields(run, call, answered));
+                }
+            }
+            Event::CallDeferred { call, .. } => note("holdpoint.tool.task.deferred", task_fields(run, *call)),
+            Event::ToolEnded { call, settlement } => {
+                note("holdpoint.tool.execute", execute_fields(run, *call, settlement));
+            }
+            Event::Paused { reason } => note("holdpoint.pause", pause_fields(run, *reason)),
+            Event::Resumed { pause, reason, .. } => note("holdpoint.resume", resume_fields(run, *pause, *reason)),
             Event::Done { stop } => {
-                instruments.note("holdpoint.run", || fields! { run_id: run.id().as_str(), stop_reason: stop.as_str() });
+                note("holdpoint.run", fields! { run_id: run.id().as_str(), stop_reason: stop.as_str() });
             }
             _ => {}
         }
-    }
-
-    fn note_message(&self, completed: &MessageCompleted, run: &Run) {
-        self.parts.instruments.note("holdpoint.llm.call", || {
-            fields! {
-                run_id: run.id().as_str(), turn_number: run.turn().0, model: run.model().map(|model| &**model),
-                input_tokens: completed.usage.input, output_tokens: completed.usage.output,
-                stop_reason: completed.stop.as_str(), duration_ms: completed.latency_us / 1000,
-            }
-        });
-        for index in 0..completed.calls.len() {
-            let fields = || task_fields(run, CallIndex::from_usize(index));
-            self.parts.instruments.note("holdpoint.tool.task.created", fields);
-        }
-    }
-
-    fn note_answered(&self, answered: &CallAnswered, run: &Run) {
-        let Some(call) = run.call(answered.call) else { return };
-        let outcome = answered.answer.as_str();
-        let reason = answered.why().map(|reason| &**reason);
-        self.parts.instruments.note("holdpoint.tool.confirmation", || {
-            fields! {
-                run_id: run.id().as_str(), tool_call_id: call.id.as_str(), outcome: outcome,
-                actor_id: answered.actor.id.as_deref(), reason: reason,
-            }
-        });
-        self.parts.instruments.note("holdpoint.tool.authorize", || {
-            let mut fields = call_fields(run, call);
-            fields.extend(fields! { outcome: outcome, reason: reason, stage: "confirmation" });
-            fields
-        });
     }
 }
 
@@ -213,12 +229,12 @@ fn was_shown(call: &Call) -> bool {
     }
 }
 
-fn tool_message(call: &Call, settlement: &Settlement) -> Message {
-    Message::Tool(ToolMessage {
+fn tool_message(call: &Call, settlement: &Settlement) -> Arc<Message> {
+    Arc::new(Message::Tool(ToolMessage {
         call: call.id.clone(),
         provider_id: call.provider_id.clone(),
         result: Arc::clone(&settlement.result),
-    })
+    }))
 }
 
 /// Sends the pieces of a reply to a stream; pieces of calls above the limit are not shown.

@@ -272,6 +272,15 @@ impl RunStream {
         async move { accepted?.await.ok() }
     }
 
+    /// Stops driving, as a crash would: the run stays as its store has it until a process takes it over.
+    pub async fn abort(self) {
+        if let Driving::Begun(driving) = self.driving {
+            driving.abort();
+            // Its result is lost on purpose.
+            let _ = driving.await;
+        }
+    }
+
     /// Waits for the end of the segment, whether or not the events were read.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use holdpoint_core::{CallIndex, Event, LogEntry, Outcome, Run, ToolName, Turn};
+use holdpoint_core::{Outcome, ToolName};
 
 /// Latencies are counted in steps that double, from 1 ms on: the last has all that is longer.
 pub const LATENCY_STEPS: usize = 20;
@@ -62,27 +62,9 @@ impl ToolStats {
 pub(crate) struct AllStats(Mutex<BTreeMap<ToolName, ToolStats>>);
 
 impl AllStats {
-    /// Counts what became durable. `run` is the run afterwards.
-    pub(crate) fn note(&self, log: &[LogEntry], run: &Run) {
-        // From the end: the turn of the last events is known.
-        let mut turn = run.turn();
-        let ended = log.iter().rev().filter_map(|entry| match &entry.event {
-            Event::TurnStarted { turn: started } => {
-                turn = Turn(started.0.saturating_sub(1));
-                None
-            }
-            Event::ToolEnded { call, settlement } => Some((tool_of(run, turn, *call)?, settlement)),
-            _ => None,
-        });
-        for (tool, settlement) in ended {
-            let mut all = self.lock();
-            if !all.contains_key(tool) {
-                all.insert(tool.clone(), ToolStats::default());
-            }
-            if let Some(stats) = all.get_mut(tool) {
-                stats.add(settlement.outcome, settlement.latency_us);
-            }
-        }
+    /// Counts a call whose settlement is durable.
+    pub(crate) fn add(&self, tool: ToolName, outcome: Outcome, latency_us: u64) {
+        self.lock().entry(tool).or_default().add(outcome, latency_us);
     }
 
     pub(crate) fn all(&self) -> BTreeMap<ToolName, ToolStats> {
@@ -92,12 +74,4 @@ impl AllStats {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ToolName, ToolStats>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn tool_of(run: &Run, turn: Turn, index: CallIndex) -> Option<&ToolName> {
-    if turn == run.turn() {
-        return run.call(index)?.tool.as_ref().map(|facts| &facts.name);
-    }
-    let past = run.past().iter().rev().find(|record| record.turn == turn && record.index == index);
-    past?.tool.as_ref()
 }
