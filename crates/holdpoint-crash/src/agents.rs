@@ -13,6 +13,7 @@ use holdpoint_tools::Tool;
 
 use crate::broken::Break;
 use crate::model::PlannedModel;
+use crate::parking::Parking;
 use crate::plan::{KINDS, RULES};
 use crate::tools::{Bench, tool};
 
@@ -50,7 +51,7 @@ pub(crate) fn runner_with(
         .tools(tools)
         .policy(Rules::parse(RULES, "rules.toml").context("the rules")?)
         .settings(settings(name))
-        .store(store.clone())
+        .store(Parking::wrap(store, bench))
         .lease(LEASE);
     let runner = match broken {
         Some(Break::Clock) => {
@@ -58,9 +59,7 @@ pub(crate) fn runner_with(
         }
         Some(Break::Intent | Break::Fence) | None => runner,
     };
-    let runner = runner.build()?;
-    runner.at_failpoints(bench.at_failpoints());
-    Ok(runner)
+    Ok(runner.build()?)
 }
 
 fn settings(name: &str) -> Settings {

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use clap::ValueEnum;
-use holdpoint_codec::decode_event;
-use holdpoint_core::{Event, LogEntry, Revision, RunId};
+use holdpoint_core::{Revision, RunId};
 use holdpoint_store::{
     CommitError, Hold, Layer, LeaseState, RunLeasesLayer, RunLogLayer, Scope, Store, StoreError, TaskChange,
     TaskCompletion, TaskGuard, TaskLease, TaskQueueLayer, TaskState, Transition,
 };
 use tokio::task::JoinHandle;
+
+use crate::parking::{has, is_intent};
 
 /// How long after its acknowledgement an intent becomes durable when intents are switched off.
 const INTENT_DELAY: Duration = Duration::from_millis(150);
@@ -58,13 +59,6 @@ impl NoIntent {
     }
 }
 
-pub(crate) fn has_intent(transition: &Transition) -> bool {
-    transition
-        .records
-        .iter()
-        .any(|record| matches!(decode_event(record), Ok(LogEntry { event: Event::ToolStarted { .. }, .. })))
-}
-
 impl Layer for NoIntent {
     fn inner(&self) -> &Store {
         &self.inner
@@ -79,7 +73,7 @@ impl RunLogLayer for NoIntent {
             // It cannot fail: it has nothing to return.
             let _ = before.await;
         }
-        if !has_intent(&transition) {
+        if !has(&transition, is_intent) {
             return self.inner.runs.commit(run, at, transition).await;
         }
         let then = Revision(at.0 + transition.records.len() as u64);

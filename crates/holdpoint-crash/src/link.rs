@@ -11,7 +11,7 @@ use holdpoint_store::{
     StoreError, StoreFault, TaskCompletion, TaskLease, TaskQueueLayer, Transition,
 };
 
-use crate::broken::has_intent;
+use crate::parking::{has, is_intent};
 
 /// What the link does after the first intent or lease took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,7 +77,7 @@ impl Layer for Linked {
 impl RunLogLayer for Linked {
     async fn commit(&self, run: &RunId, at: Revision, transition: Transition) -> Result<Revision, CommitError> {
         self.reach()?;
-        let starts = has_intent(&transition);
+        let starts = has(&transition, is_intent);
         let committed = self.inner.runs.commit(run, at, transition).await?;
         if starts {
             self.fail().await?;

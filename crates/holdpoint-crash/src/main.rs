@@ -8,6 +8,7 @@ mod dice;
 mod ledger;
 mod link;
 mod model;
+mod parking;
 mod plan;
 mod records;
 mod roles;

@@ -8,8 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use futures_util::FutureExt;
-use holdpoint::internal::{AtFailpoint, Failpoint};
 use holdpoint_tools::{MadeTool, ToolCall, ToolError, raw_tool};
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +104,7 @@ impl Bench {
     }
 
     /// Perhaps waits here for ever: whoever reads the ledger kills the process.
-    async fn park(&self, point: Point) {
+    pub(crate) async fn park(&self, point: Point) {
         self.dwell(point).await;
         // A result becomes durable less often than tools run.
         let weight = if point == Point::BeforeResult { 3 } else { 1 };
@@ -162,21 +160,8 @@ impl Bench {
         self.park(Point::WithinEffect).await;
         self.linger(&about).await?;
         self.write(&Fact::Done { execution: execution.clone() })?;
+        self.park(Point::AfterEffect).await;
         Ok(Receipt { execution, attempt: call.attempt().0 })
-    }
-
-    /// What happens at the places where a driver or a worker can be made to die.
-    pub(crate) fn at_failpoints(self: &Arc<Self>) -> AtFailpoint {
-        let bench = Arc::clone(self);
-        Arc::new(move |failpoint| {
-            let bench = Arc::clone(&bench);
-            let point = match failpoint {
-                Failpoint::AfterIntent => Point::AfterIntent,
-                Failpoint::AfterEffect => Point::AfterEffect,
-                Failpoint::BeforeResult => Point::BeforeResult,
-            };
-            async move { bench.park(point).await }.boxed()
-        })
     }
 }
 

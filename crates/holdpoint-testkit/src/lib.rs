@@ -4,6 +4,7 @@
 //! [`Report`]: what was expected and what was seen where they first differ. Everything goes through the public entry
 //! points of the library; no rule of how a run behaves lives here.
 
+mod death;
 mod expect;
 mod jobs;
 mod ledger;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use holdpoint::internal::Failpoint;
 use holdpoint::{
     Actor, Agent, Context, Decisions, Error, ExportOptions, Results, ResumeFrom, RunId, RunRequest, RunResult,
     RunStream, Segment, StreamEvent,
@@ -13,9 +12,10 @@ use holdpoint_config::{Flatten, Named};
 use holdpoint_core::{Code, Revision};
 use serde_json::Value;
 
+use crate::death::Death;
 use crate::observed::SeenError;
 use crate::payload::{self, Change};
-use crate::scenario::{Action, Answers, CrashPoint, EditSpec, Json, Names, PersonSpec, Resume, RunSpec, SaveSpec};
+use crate::scenario::{Action, Answers, EditSpec, Json, Names, PersonSpec, Resume, RunSpec, SaveSpec};
 use crate::world::{Latest, Saved, World, new_run_id};
 
 /// What a step gave.
@@ -94,8 +94,7 @@ impl World {
             }
             Action::Retry(_) => {
                 let (agent, run) = (self.agent().await?, self.started()?);
-                self.arm(&agent);
-                let driven = Driven::plain(agent.retry(&run).await);
+                let driven = self.drive(agent.retry(&run), false).await;
                 return Ok(self.settled(driven).await);
             }
         }
@@ -110,10 +109,9 @@ impl World {
         let agent = self.agent().await?;
         let id = new_run_id();
         let request = request(spec).with_run_id(id.clone());
-        self.arm(&agent);
-        let driven = Driven::of(agent.chat(request), spec.stream).await;
+        let driven = self.drive(agent.chat(request), spec.stream).await;
         // A run that could not be started leaves what was there.
-        if driven.result.is_ok() || driven.crashed() {
+        if !matches!(driven.result, Some(Err(_))) {
             self.run = Some(id);
         }
         Ok(self.settled(driven).await)
@@ -122,8 +120,7 @@ impl World {
     async fn resume(&mut self, spec: &Resume) -> Result<Outcome, SeenError> {
         let agent = self.agent().await?;
         let segment = resume(&agent, self.source(spec)?, spec)?;
-        self.arm(&agent);
-        let driven = Driven::of(segment, spec.resuming().stream).await;
+        let driven = self.drive(segment, spec.resuming().stream).await;
         Ok(self.settled(driven).await)
     }
 
@@ -148,21 +145,21 @@ impl World {
         let start = Arc::new(tokio::sync::Barrier::new(n as usize));
         let runners: Vec<_> = (0..n)
             .map(|_| {
-                let (start, stream) = (Arc::clone(&start), spec.resuming().stream);
+                let (start, stream, death) = (Arc::clone(&start), spec.resuming().stream, self.death.clone());
                 let segment = resume(&agent, from.clone(), spec);
                 tokio::spawn(async move {
                     start.wait().await;
                     match segment {
-                        Ok(segment) => Driven::of(segment, stream).await,
-                        Err(error) => Driven::plain(Err(error)),
+                        Ok(segment) => Driven::of(segment, stream, &death).await.result,
+                        Err(error) => Some(Err(error)),
                     }
                 })
             })
             .collect();
         let mut outcome = Outcome { won: Some(0), ..Outcome::default() };
         for runner in runners {
-            let Ok(driven) = runner.await else { continue };
-            match driven.result {
+            let Ok(Some(result)) = runner.await else { continue };
+            match result {
                 Ok(result) => {
                     outcome.won = outcome.won.map(|won| won + 1);
                     self.latest = Latest::Object(Box::new(result.clone()));
@@ -176,12 +173,11 @@ impl World {
 
     /// Keeps what a segment gave. If the process died on the way, another one recovers the run.
     async fn settled(&mut self, driven: Driven) -> Outcome {
-        if self.armed.take().is_some() {
-            // What did not fire in this step is not armed in the next.
-            self.rebuild();
-        }
-        let streamed = driven.streamed.clone();
-        let outcome = if driven.crashed() { self.crash().await } else { Outcome::of(driven.result) };
+        let Driven { result, streamed } = driven;
+        let outcome = match result {
+            Some(result) => Outcome::of(result),
+            None => self.crash().await,
+        };
         if let Some(result) = &outcome.result {
             self.latest = Latest::Object(Box::new(result.clone()));
         }
@@ -201,12 +197,13 @@ impl World {
         Outcome { recovered: true, ..outcome }
     }
 
-    fn arm(&self, agent: &Agent) {
-        match self.armed {
-            Some(CrashPoint::Intent) => agent.runner().arm(Failpoint::AfterIntent),
-            Some(CrashPoint::Effect) => agent.runner().arm(Failpoint::AfterEffect),
-            None => {}
-        }
+    /// Drives a segment, to its end or to the point at which the process is to die.
+    async fn drive(&mut self, segment: Segment, stream: bool) -> Driven {
+        self.death.arm(self.armed.take());
+        let driven = Driven::of(segment, stream, &self.death).await;
+        // A point that this step did not get to is not armed in the next.
+        self.death.arm(None);
+        driven
     }
 
     async fn save(&mut self, spec: &SaveSpec) -> Result<Outcome, SeenError> {
@@ -293,32 +290,45 @@ fn object(Named(entries): &Named<Json>) -> Value {
 
 /// How a segment ended, with what it streamed.
 struct Driven {
-    result: Result<RunResult, Error>,
+    /// `None` if the process died on the way.
+    result: Option<Result<RunResult, Error>>,
     streamed: Option<(Vec<String>, Revision)>,
 }
 
 impl Driven {
-    fn plain(result: Result<RunResult, Error>) -> Self {
+    async fn of(segment: Segment, stream: bool, death: &Death) -> Self {
+        if stream {
+            return Self::streamed(segment.stream(), death).await;
+        }
+        let result = tokio::select! {
+            biased;
+            result = segment => Some(result),
+            () = death.happened() => None,
+        };
         Self { result, streamed: None }
     }
 
-    async fn of(segment: Segment, stream: bool) -> Self {
-        if stream { Self::streamed(segment.stream()).await } else { Self::plain(segment.await) }
-    }
-
-    async fn streamed(mut stream: RunStream) -> Self {
+    async fn streamed(mut stream: RunStream, death: &Death) -> Self {
         let (mut names, mut last) = (Vec::new(), Revision(0));
-        while let Some(event) = stream.next().await {
+        let died = loop {
+            let event = tokio::select! {
+                biased;
+                event = stream.next() => event,
+                () = death.happened() => break true,
+            };
+            let Some(event) = event else { break false };
             names.push(event.name().to_owned());
             if let StreamEvent::Durable(durable) = &event {
                 last = durable.seq();
             }
-        }
-        Self { result: stream.result().await, streamed: Some((names, last)) }
-    }
-
-    fn crashed(&self) -> bool {
-        matches!(self.result, Err(Error::FailpointReached))
+        };
+        let result = if died {
+            stream.abort().await;
+            None
+        } else {
+            Some(stream.result().await)
+        };
+        Self { result, streamed: Some((names, last)) }
     }
 }
 

@@ -10,8 +10,9 @@ use holdpoint_core::{Blob, Block, JsonText, ToolResult};
 use holdpoint_tools::{Tool, ToolCall, ToolDefinition, ToolError, ToolMetadata};
 use serde_json::{Value, json};
 
+use crate::death::Death;
 use crate::ledger::Ledger;
-use crate::scenario::{Does, Script, ToolSpec};
+use crate::scenario::{CrashPoint, Does, Script, ToolSpec};
 
 /// The name that threads of the threads executor begin with.
 const TOOL_THREAD: &str = "holdpoint-tool";
@@ -21,10 +22,11 @@ pub(crate) struct ScriptedTool {
     definition: ToolDefinition,
     script: Script,
     ledger: Ledger,
+    death: Death,
 }
 
 impl ScriptedTool {
-    pub(crate) fn new(name: &str, spec: &ToolSpec, ledger: &Ledger) -> Self {
+    pub(crate) fn new(name: &str, spec: &ToolSpec, ledger: &Ledger, death: &Death) -> Self {
         let parameters = spec.parameters.as_ref().map_or_else(|| json!({"type": "object"}), |json| json.0.clone());
         let metadata = ToolMetadata {
             parallelizable: spec.parallelizable,
@@ -33,7 +35,7 @@ impl ScriptedTool {
             ..ToolMetadata::default()
         };
         let definition = ToolDefinition::new(name, &*spec.description, parameters).with_metadata(metadata);
-        Self { definition, script: spec.does.clone().unwrap_or_default(), ledger: ledger.clone() }
+        Self { definition, script: spec.does.clone().unwrap_or_default(), ledger: ledger.clone(), death: death.clone() }
     }
 }
 
@@ -44,6 +46,8 @@ impl Tool for ScriptedTool {
     }
 
     async fn call(&self, call: ToolCall) -> Result<ToolResult, ToolError> {
+        // Its intent is durable, and its code has not begun.
+        self.death.reach(CrashPoint::Intent).await;
         let execution = self.ledger.enter(self.definition.name.as_str());
         let Script(script) = &self.script;
         let Some(does) = script.get(execution.nth()).or(script.last()) else {
@@ -52,13 +56,17 @@ impl Tool for ScriptedTool {
         if does.sleep_ms > 0 {
             tokio::time::sleep(Duration::from_millis(does.sleep_ms)).await;
         }
+        if does.hang {
+            hang().await;
+        }
+        // It took effect, and its result is not known outside.
+        self.death.reach(CrashPoint::Effect).await;
         if let Some(message) = &does.panic {
             // Unwinds without the panic hook, which would print to the terminal of whoever runs the scenarios.
             std::panic::resume_unwind(Box::new(message.clone()));
         }
         match does {
             Does { fail: Some(message), .. } => Err(ToolError::new(message.as_str())),
-            Does { hang: true, .. } => hang().await,
             Does { halt: Some(text), .. } => Ok(ToolResult::halt(text.as_str())),
             does => Ok(ToolResult::from_blocks(does.blocks(&call))),
         }
@@ -67,14 +75,14 @@ impl Tool for ScriptedTool {
 
 /// Never ends and listens to nobody. A thread of its own is really lost; a task of the runtime is only never ready, since
 /// a lost worker would hold up the whole process and not just the run.
-async fn hang() -> Result<ToolResult, ToolError> {
+async fn hang() {
     let own_thread = std::thread::current().name().is_some_and(|name| name.starts_with(TOOL_THREAD));
     if own_thread {
         loop {
             std::thread::park();
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 impl Does {

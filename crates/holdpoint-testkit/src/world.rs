@@ -13,6 +13,7 @@ use holdpoint_store::{Clock, ManualClock, Store, StoreError};
 use holdpoint_tools::hooks::{HookSpec, TimeSource};
 use holdpoint_tools::{Around, Registry, Tool};
 
+use crate::death::Death;
 use crate::ledger::Ledger;
 use crate::log_capture::LogCapture;
 use crate::place::Place;
@@ -41,7 +42,9 @@ pub(crate) struct World {
     pub(crate) latest: Latest,
     pub(crate) state: Option<RunResult>,
     pub(crate) saved: BTreeMap<String, Saved>,
+    /// The point of the next step at which the process dies.
     pub(crate) armed: Option<CrashPoint>,
+    pub(crate) death: Death,
 }
 
 /// What a resume without `from` resumes.
@@ -87,6 +90,7 @@ impl World {
             state: None,
             saved: BTreeMap::new(),
             armed: None,
+            death: Death::default(),
         })
     }
 
@@ -118,6 +122,7 @@ impl World {
     /// The process dies: all that is not in the store is gone, the handle on it too.
     pub(crate) fn die(&mut self) {
         self.rebuild();
+        self.death = Death::default();
         self.store = None;
         // They could be built when the scenario began.
         if let Ok(hooks) = hooks(&self.hook_specs, &self.hook_tools, &self.clock) {
@@ -142,8 +147,9 @@ impl World {
 
     fn build(&self, store: Store) -> Result<Agent, Error> {
         let Named(tools) = &self.tools;
-        let tools =
-            tools.iter().map(|(name, spec)| Arc::new(ScriptedTool::new(name, spec, &self.ledger)) as Arc<dyn Tool>);
+        let tools = tools
+            .iter()
+            .map(|(name, spec)| Arc::new(ScriptedTool::new(name, spec, &self.ledger, &self.death)) as Arc<dyn Tool>);
         let log = self.log.clone();
         let Flatten(prompt, settings) = &self.settings;
         let mut builder = Agent::builder()
@@ -178,7 +184,7 @@ fn hooks(
     let mut registry = Registry::new();
     for (name, spec) in tools {
         // A tool that cannot be registered is the error of the step that needs it.
-        let _ = registry.register(ScriptedTool::new(name, spec, &Ledger::default()));
+        let _ = registry.register(ScriptedTool::new(name, spec, &Ledger::default(), &Death::default()));
     }
     let hook = |(index, spec): (usize, &HookSpec)| {
         let at = KeyPath::from("hooks").index(index);

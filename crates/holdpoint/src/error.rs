@@ -61,9 +61,6 @@ pub enum Error {
     /// The blocking entry points cannot be used from within a runtime.
     #[error("`.blocking()` was used within an async runtime; hint: await there")]
     WithinRuntime,
-    /// A failpoint ended the process's part in the run, as a crash would.
-    #[error("a failpoint was reached")]
-    FailpointReached,
 }
 
 impl Error {
@@ -81,7 +78,6 @@ impl Error {
             Error::SessionPaused { .. } => Code::RunPaused,
             Error::SessionBusy => Code::RunBusy,
             Error::NoRuntime | Error::WithinRuntime => Code::NoRuntime,
-            Error::FailpointReached => Code::NotExpected,
         }
     }
 

@@ -6,7 +6,6 @@ mod driver;
 mod entry;
 mod error;
 mod events;
-mod failpoint;
 mod parts;
 mod present;
 mod storage;
@@ -125,6 +124,5 @@ pub mod store {
 /// For the other crates of this workspace. It may change at any time.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::failpoint::{AtFailpoint, Failpoint};
     pub use crate::storage::recorded::{RecordedRun, RecordedRuns};
 }

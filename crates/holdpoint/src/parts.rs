@@ -18,7 +18,6 @@ use crate::events::callbacks::Callbacks;
 use crate::events::deltas::DeltaHub;
 use crate::events::instrument::Instruments;
 use crate::events::tool_stats::AllStats;
-use crate::failpoint::Failpoints;
 use crate::present::{Entered, Present};
 
 /// How long a policy may take to decide.
@@ -49,7 +48,6 @@ pub(crate) struct Parts {
     pub(crate) token_counter: TokenCounter,
     pub(crate) callbacks: Callbacks,
     pub(crate) instruments: Instruments,
-    pub(crate) failpoints: Arc<Failpoints>,
     pub(crate) live: Live,
     pub(crate) lease: Duration,
     pub(crate) lease_clock: Arc<dyn LeaseClock>,
@@ -81,7 +79,6 @@ impl Parts {
             token_counter: Arc::new(estimate_tokens),
             callbacks: Callbacks::default(),
             instruments: Instruments::default(),
-            failpoints: Arc::default(),
             live: Live::default(),
             lease: RUN_LEASE,
             lease_clock: Arc::new(SystemLeaseClock),

@@ -29,7 +29,7 @@ pub(crate) enum Action {
     Policy(PolicySpec),
     Tools(Named<ToolSpec>),
     Clock(ClockSpec),
-    /// Drops the process state, now or at a failpoint of the next step.
+    /// Drops the process state, now or at a point of the next step.
     Crash(CrashSpec),
     Cancel(NoKeys),
     Retry(NoKeys),

@@ -13,7 +13,6 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, Span};
 
 use super::lease::{Lease, NotStarted, start_attempt};
-use crate::failpoint::Failpoint;
 use crate::parts::Parts;
 
 /// The handshake that makes the intent of an attempt durable before its tool starts: a driver commits the intent, for a worker the
@@ -24,7 +23,7 @@ pub(crate) trait Permit: Send + Sync {
     async fn obtain(&self, after: Option<Attempt>) -> Result<Permitted, NoPermit>;
 
     /// The call goes no further here, and its hooks are not told: the caller drops the future that performs it.
-    fn halted(&self, halt: Halt);
+    fn halted(&self, problem: NotStarted);
 }
 
 /// An attempt whose intent is durable.
@@ -42,14 +41,6 @@ pub(crate) enum NoPermit {
     Revoked,
     /// Nothing starts any more.
     Stop,
-}
-
-/// Why a call whose intent is durable goes no further in this process.
-#[derive(Debug)]
-pub(crate) enum Halt {
-    NotStarted(NotStarted),
-    /// A failpoint was reached.
-    Died,
 }
 
 /// A call that is ready to run, with everything that its attempts share.
@@ -177,14 +168,10 @@ impl ReadyCall<'_> {
             Ok(invoked) => invoked,
             Err(problem) => {
                 self.progress.set(before);
-                permit.halted(Halt::NotStarted(problem));
+                permit.halted(problem);
                 return std::future::pending().await;
             }
         };
-        if self.parts.failpoints.reach(Failpoint::AfterEffect).await.is_err() {
-            permit.halted(Halt::Died);
-            return std::future::pending().await;
-        }
         match invoked {
             Ok(settlement) => {
                 self.progress.set(Reached::Ended(EndedAttempt { attempt, settlement: settlement.clone() }));

@@ -19,8 +19,7 @@ use super::{Cancelled, Driver, Interrupted};
 use crate::Error;
 use crate::background::queue::LateResult;
 use crate::call::lease::{Lease, NotStarted};
-use crate::call::perform::{Halt, NoPermit, not_executed};
-use crate::failpoint::Failpoint;
+use crate::call::perform::{NoPermit, not_executed};
 
 /// What a wave knows of its calls beyond the run's state.
 #[derive(Default)]
@@ -81,10 +80,8 @@ impl Driver {
                 | Report::Halted(_) => {}
             }
         }
-        match &outcome {
-            // As if the process had died.
-            Ok(_) | Err(Interrupted::Failed(Error::FailpointReached)) => {}
-            Err(_) => self.keep_results(),
+        if outcome.is_err() {
+            self.keep_results();
         }
         outcome
     }
@@ -110,7 +107,6 @@ impl Driver {
             match self.conductor.next() {
                 Step::Commit => self.commit().await?,
                 Step::Start(intents) => {
-                    self.parts.failpoints.reach(Failpoint::AfterIntent).await?;
                     for (call, attempt) in intents {
                         wave.permit(call, attempt);
                     }
@@ -211,9 +207,8 @@ impl Driver {
                     Err(rejection) => return Err(rejection.into()),
                 }
             }
-            Report::Halted(Halt::Died) => return Err(Interrupted::Failed(Error::FailpointReached)),
-            Report::Halted(Halt::NotStarted(NotStarted::LeaseLost)) => self.live.token().cancel(),
-            Report::Halted(Halt::NotStarted(NotStarted::Store(error))) => {
+            Report::Halted(NotStarted::LeaseLost) => self.live.token().cancel(),
+            Report::Halted(NotStarted::Store(error)) => {
                 return Err(Interrupted::Failed(Error::Store(error)));
             }
             Report::End { call, attempt, settlement } => {

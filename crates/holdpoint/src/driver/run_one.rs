@@ -15,10 +15,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::facts::run_facts;
-use crate::call::lease::Lease;
-use crate::call::perform::{
-    EndedAttempt, Halt, NoPermit, Performed, Permit, Permitted, Progress, ReadyCall, not_executed,
-};
+use crate::call::lease::{Lease, NotStarted};
+use crate::call::perform::{EndedAttempt, NoPermit, Performed, Permit, Permitted, Progress, ReadyCall, not_executed};
 use crate::events::spans;
 use crate::events::stream::{Live, StreamEvent};
 use crate::parts::Parts;
@@ -47,7 +45,7 @@ pub(super) enum Report {
     /// It was started and has no result: it asks, or its outcome is unknown.
     Unfinished(Unfinished),
     /// It goes no further in this process.
-    Halted(Halt),
+    Halted(NotStarted),
     HookFailed {
         call: CallIndex,
         detail: Arc<str>,
@@ -153,8 +151,8 @@ impl Permit for CommittedIntent<'_> {
         Ok(Permitted { attempt, deadline: None })
     }
 
-    fn halted(&self, halt: Halt) {
-        self.calls.report(Report::Halted(halt));
+    fn halted(&self, problem: NotStarted) {
+        self.calls.report(Report::Halted(problem));
     }
 }
 

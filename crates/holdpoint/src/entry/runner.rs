@@ -20,7 +20,6 @@ use crate::driver::{Driver, Guards, Interrupted};
 use crate::entry::point::{Entry, EntryPoint, Prepared, Then};
 use crate::events::spans;
 use crate::events::stream::StreamSender;
-use crate::failpoint::Failpoint;
 use crate::parts::Parts;
 use crate::{Decisions, Error, Results, ResumeFrom, RunRequest, RunResult, RunnerBuilder, Segment, ToolStats};
 
@@ -146,18 +145,6 @@ impl Runner {
     pub fn with_stopping(&self, token: CancellationToken) -> Runner {
         let stopping = self.parts.stopping.and(token);
         Runner { parts: Arc::new(Parts { stopping, ..Parts::clone(&self.parts) }) }
-    }
-
-    /// Makes the next driver that gets there die. For tests of crash recovery.
-    #[doc(hidden)]
-    pub fn arm(&self, failpoint: Failpoint) {
-        self.parts.failpoints.arm(failpoint);
-    }
-
-    /// Called at every failpoint. For tests that end the process for real.
-    #[doc(hidden)]
-    pub fn at_failpoints(&self, listener: crate::failpoint::AtFailpoint) {
-        self.parts.failpoints.listen(listener);
     }
 
     /// Every entry point comes through here. An input that another process overtook is decided again on what that one left.

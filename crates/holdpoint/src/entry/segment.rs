@@ -27,7 +27,8 @@ use crate::{Error, RunResult, Runner, StreamEvent};
 /// # }
 /// ```
 ///
-/// Dropping the future stops the run where it is, as a crash would; a stream that is dropped stops nothing.
+/// Dropping the future stops the run where it is, as a crash would. Dropping a stream stops
+/// nothing; [`RunStream::abort`] does.
 #[derive(Debug)]
 #[must_use = "nothing happens until it is awaited, streamed, detached or blocked on"]
 pub struct Segment {

@@ -254,7 +254,7 @@ impl Reservation {
 
     /// After a failure the history is what was durable.
     async fn after_failure(&self, error: &Error, before: Activity) -> Activity {
-        let may_have_moved = matches!(error, Error::Store(_) | Error::TakenOver | Error::FailpointReached);
+        let may_have_moved = matches!(error, Error::Store(_) | Error::TakenOver);
         match &self.run {
             Some(run) if may_have_moved || !matches!(before, Activity::Idle) => {
                 let found = self.session.agent.runner.result(run).await;

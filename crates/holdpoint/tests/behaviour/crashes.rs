@@ -1,11 +1,11 @@
 //! A process that dies at the worst moment: what another one makes of the run.
 
 use crate::common;
+use crate::interrupted::{AFTER_EFFECT, AFTER_INTENT, Interrupted, Moment};
 
 use std::sync::Arc;
 
 use common::{Counter, by_name, echo};
-use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::{Agent, Code, Decisions, Repeat, RunId, RunRequest, Status, ToolResult};
 use holdpoint_store::{FaultPoint, FaultyStore, MemoryStore, Store};
@@ -27,16 +27,21 @@ impl World {
     }
 
     fn process(&self) -> Agent {
-        let builder = Agent::builder().shared_model(Arc::new(self.model.clone())).policy(by_name());
-        builder.tool(echo("pay", &self.counter).repeat(self.repeat)).store(self.store.clone()).build().unwrap()
+        self.process_on(self.store.clone())
     }
 
-    /// Dies at the failpoint, then another process takes over.
-    async fn crash(&self, failpoint: Failpoint) -> (Agent, holdpoint::RunResult) {
-        let first = self.process();
-        first.runner().arm(failpoint);
+    fn process_on(&self, store: Store) -> Agent {
+        let builder = Agent::builder().shared_model(Arc::new(self.model.clone())).policy(by_name());
+        builder.tool(echo("pay", &self.counter).repeat(self.repeat)).store(store).build().unwrap()
+    }
+
+    /// Dies there, then another process takes over.
+    async fn crash(&self, death: Moment) -> (Agent, holdpoint::RunResult) {
+        let store = Interrupted::new(self.store.clone());
+        let first = self.process_on(store.store());
         let id = RunId::new("run-1");
-        first.chat(RunRequest::new("pay").with_run_id(id.clone())).await.unwrap_err();
+        let lived = store.dies(death, first.chat(RunRequest::new("pay").with_run_id(id.clone()))).await;
+        assert!(lived.is_none());
         let second = self.process();
         let result = second.runner().recover(&id).await.unwrap();
         (second, result)
@@ -47,7 +52,7 @@ impl World {
 async fn a_call_that_may_be_repeated_runs_again() {
     for repeat in [Repeat::Safe, Repeat::WithKey] {
         let world = World::new(repeat);
-        let (_, result) = world.crash(Failpoint::AfterEffect).await;
+        let (_, result) = world.crash(AFTER_EFFECT).await;
         assert_eq!(result.text().as_deref(), Some("done"));
         assert_eq!(world.counter.count(), 2);
         assert_eq!(result.records()[0].attempts.0, 2);
@@ -56,9 +61,9 @@ async fn a_call_that_may_be_repeated_runs_again() {
 
 #[tokio::test]
 async fn a_call_that_may_not_be_repeated_is_asked_about() {
-    for failpoint in [Failpoint::AfterIntent, Failpoint::AfterEffect] {
+    for death in [AFTER_INTENT, AFTER_EFFECT] {
         let world = World::new(Repeat::Never);
-        let (agent, asked) = world.crash(failpoint).await;
+        let (agent, asked) = world.crash(death).await;
         let ran = world.counter.count();
         assert_eq!(asked.status(), Status::AwaitingToolConfirmation);
         assert!(asked.pending()[0].is_uncertain());
@@ -72,12 +77,12 @@ async fn a_call_that_may_not_be_repeated_is_asked_about() {
 #[tokio::test]
 async fn a_person_can_say_that_it_did_not_happen_or_what_it_gave() {
     let world = World::new(Repeat::Never);
-    let (agent, asked) = world.crash(Failpoint::AfterIntent).await;
+    let (agent, asked) = world.crash(AFTER_INTENT).await;
     agent.resume(&asked, [("p", true)]).await.unwrap();
     assert_eq!(world.counter.count(), 1);
 
     let world = World::new(Repeat::Never);
-    let (agent, asked) = world.crash(Failpoint::AfterEffect).await;
+    let (agent, asked) = world.crash(AFTER_EFFECT).await;
     let wrong = Decisions::new().answer("p", ToolResult::success("x"));
     assert_eq!(agent.resume(&asked, wrong).await.unwrap_err().code(), Code::InvalidDecision);
     let happened = Decisions::new().happened("p", ToolResult::success("paid, says the bank"));
@@ -89,7 +94,7 @@ async fn a_person_can_say_that_it_did_not_happen_or_what_it_gave() {
 #[tokio::test]
 async fn a_dead_process_that_comes_back_cannot_write_any_more() {
     let world = World::new(Repeat::Safe);
-    let (agent, result) = world.crash(Failpoint::AfterEffect).await;
+    let (agent, result) = world.crash(AFTER_EFFECT).await;
     let again = agent.runner().recover(result.run_id()).await.unwrap();
     assert_eq!(again.status(), Status::Finished);
     assert_eq!(world.counter.count(), 2);

@@ -1,11 +1,11 @@
 //! What waits for people, over all runs of a store, as the inbox has it.
 
 use crate::common;
+use crate::interrupted::{AFTER_EFFECT, Interrupted};
 
 use std::sync::Arc;
 
 use common::{Counter, Inboxed, asking, by_name, check_inbox, echo};
-use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::{Actor, Agent, AgentBuilder, Code, Decisions, RunId, RunRequest, Siblings, Status};
 use holdpoint_codec::view::{DecisionWord, Text};
@@ -145,14 +145,14 @@ async fn a_call_in_doubt_is_a_question_that_an_admin_can_requeue() {
     let (store, counter) = (inboxed(), Counter::default());
     let script = vec![ScriptedReply::call("p", "free", "{}"), ScriptedReply::text("done")];
     let model = ScriptedModel::new(script);
-    let agent = || {
+    let agent = |store: Store| {
         let builder = Agent::builder().shared_model(Arc::new(model.clone())).policy(by_name());
-        builder.tool(echo("free", &counter)).store(store.clone()).build().unwrap()
+        builder.tool(echo("free", &counter)).store(store).build().unwrap()
     };
-    let first = agent();
-    first.runner().arm(Failpoint::AfterEffect);
-    first.chat(request("r")).await.unwrap_err();
-    let second = agent();
+    let dying = Interrupted::new(store.clone());
+    let lived = dying.dies(AFTER_EFFECT, agent(dying.store()).chat(request("r"))).await;
+    assert!(lived.is_none());
+    let second = agent(store.clone());
     second.runner().recover(&RunId::new("r")).await.unwrap();
     let rows = of(&store, QuestionStatus::Pending).await;
     assert_eq!((rows.len(), rows[0].kind), (1, QuestionKind::Doubt));

@@ -10,6 +10,19 @@ use holdpoint_store::{
     ClaimRequest, CommitError, Layer, LeaseRequest, LeasedTask, RunLeasesLayer, RunLogLayer, Store, StoreError,
     StoreFault, TaskCompletion, TaskLease, TaskQueueLayer, Transition,
 };
+use tokio_util::sync::CancellationToken;
+
+/// After the commit of the first intent of a run: the tool has not started.
+pub(crate) const AFTER_INTENT: Moment = Moment { at: At::AfterCommit, skip: 1 };
+/// Before the commit of the first result of a run: the tool has returned.
+pub(crate) const AFTER_EFFECT: Moment = Moment { at: At::BeforeCommit, skip: 2 };
+
+/// Around a call of the store, after `skip` others of its kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) at: At,
+    pub(crate) skip: usize,
+}
 
 /// Around which call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +69,23 @@ impl Interrupted {
     /// Once, around the call after `skip` others of its kind.
     pub(crate) fn once(&self, at: At, skip: usize, happens: impl Future<Output = ()> + Send + 'static, then: Then) {
         self.planned.lock().unwrap().push(Planned { at, skip, happens: Box::pin(happens), then });
+    }
+
+    /// Drives a segment until the process dies at this moment. `None` if it died.
+    pub(crate) async fn dies<T>(&self, moment: Moment, segment: impl IntoFuture<Output = T>) -> Option<T> {
+        let dead = CancellationToken::new();
+        let dying = dead.clone();
+        let death = async move {
+            dying.cancel();
+            std::future::pending::<()>().await;
+        };
+        self.once(moment.at, moment.skip, death, Then::Answer);
+        // Dropping the segment is what a crash leaves.
+        tokio::select! {
+            biased;
+            result = segment.into_future() => Some(result),
+            () = dead.cancelled() => None,
+        }
     }
 
     async fn reach(&self, here: At) -> Result<(), StoreError> {

@@ -1,13 +1,13 @@
 //! Runs that go on although their process died, and the keeper that sees to it.
 
 use crate::common;
+use crate::interrupted::{AFTER_EFFECT, Interrupted};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::{Counter, PATIENCE, by_name, echo};
-use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::Rules;
 use holdpoint::tools::{ToolCall, raw_tool};
@@ -58,12 +58,13 @@ async fn until(agent: &Agent, run: &RunId, wanted: Status) -> RunResult {
 async fn a_run_whose_process_died_is_taken_over_when_its_lease_lapses() {
     for (repeat, status) in [(Repeat::Safe, Status::Finished), (Repeat::Never, Status::AwaitingToolConfirmation)] {
         let (store, model, counter) = (memory(), script(), Counter::default());
-        let process = || builder(&store, &model).tool(echo("work", &counter).repeat(repeat)).build().unwrap();
-        let first = process();
-        first.runner().arm(Failpoint::AfterEffect);
+        let process =
+            |store: &Store| builder(store, &model).tool(echo("work", &counter).repeat(repeat)).build().unwrap();
         let run = RunId::new("r");
-        first.chat(RunRequest::new("go").with_run_id(run.clone())).await.unwrap_err();
-        let second = process();
+        let dying = Interrupted::new(store.clone());
+        let segment = process(&dying.store()).chat(RunRequest::new("go").with_run_id(run.clone()));
+        assert!(dying.dies(AFTER_EFFECT, segment).await.is_none());
+        let second = process(&store);
         let _keeper = keep(&second);
         let result = until(&second, &run, status).await;
         assert_eq!(counter.count(), if repeat == Repeat::Safe { 2 } else { 1 });

@@ -1,15 +1,15 @@
 //! A process that was suspended, or that hears late that a request of its own was accepted, starts no tool for a run or a
 //! task that another process may have by now; and a result that was acknowledged is in the run.
 
+mod clock_set_back;
 mod outages;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common;
-use crate::interrupted::{At, Interrupted, Then};
+use crate::interrupted::{AFTER_INTENT, At, Interrupted, Then};
 use common::{Counter, by_name, echo, until};
-use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::tools::{ToolCall, raw_tool};
 use holdpoint::{
@@ -18,8 +18,7 @@ use holdpoint::{
 };
 use holdpoint_core::{ClockReading, ToolName};
 use holdpoint_store::{
-    Agents, Clock, Layer, LeaseRequest, LeasedTask, ManualClock, ManualLeaseClock, MemoryStore, OverlongLease,
-    RunLeasesLayer, Store, StoreError, TaskHead, TaskState,
+    Clock, LeaseRequest, LeasedTask, ManualClock, ManualLeaseClock, MemoryStore, Store, TaskHead, TaskState,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -116,16 +115,12 @@ async fn a_tool_does_not_start_after_another_process_took_the_run_over() {
     for (name, boot_ms, wall_ms) in CLOCKS {
         let world = World::new();
         let (agent, other) = (world.suspended(), world.other());
-        let stand_still = Arc::new(world.stand_still());
-        agent.runner().at_failpoints(Arc::new(move |here| {
-            let (other, stand_still) = (other.clone(), Arc::clone(&stand_still));
-            Box::pin(async move {
-                if here == Failpoint::AfterIntent {
-                    stand_still(boot_ms, wall_ms);
-                    taken_over_and_finished(&other).await;
-                }
-            })
-        }));
+        let stand_still = world.stand_still();
+        let happens = async move {
+            stand_still(boot_ms, wall_ms);
+            taken_over_and_finished(&other).await;
+        };
+        world.store.once(AFTER_INTENT.at, AFTER_INTENT.skip, happens, Then::Answer);
         let error = agent.chat(request()).await.unwrap_err();
         assert_eq!((error.code(), world.effects.count()), (Code::LeaseLost, 1), "{name}");
     }
@@ -137,12 +132,8 @@ async fn a_tool_starts_after_a_long_stop_when_nobody_took_the_run() {
         let world = World::new();
         let agent = world.suspended();
         let stand_still = world.stand_still();
-        agent.runner().at_failpoints(Arc::new(move |here| {
-            if here == Failpoint::AfterIntent {
-                stand_still(boot_ms, wall_ms);
-            }
-            Box::pin(async {})
-        }));
+        let happens = async move { stand_still(boot_ms, wall_ms) };
+        world.store.once(AFTER_INTENT.at, AFTER_INTENT.skip, happens, Then::Answer);
         let done = agent.chat(request()).await.unwrap();
         assert_eq!((done.status(), world.effects.count()), (Status::Finished, 1), "{name}");
     }
@@ -363,69 +354,6 @@ async fn a_result_that_comes_after_the_doubt_is_evidence_and_not_acknowledged() 
     assert_eq!((doubt.evidence.len(), doubt.evidence[0].result.text().as_str()), (1, "paid"));
 }
 
-/// A process died, and then the store's clock was set back by an hour. Its run goes on once another process has seen the
-/// lease unchanged for its own length, and not before.
-#[tokio::test]
-async fn a_dead_process_keeps_its_run_no_longer_than_a_lease_after_the_clock_was_set_back() {
-    let world = World::new();
-    let agent = world.suspended();
-    let reached = Arc::new(Notify::new());
-    let here = Arc::clone(&reached);
-    agent.runner().at_failpoints(Arc::new(move |_| {
-        here.notify_one();
-        Box::pin(std::future::pending())
-    }));
-    let process = tokio::spawn(async move { agent.chat(request()).await });
-    reached.notified().await;
-    process.abort();
-    world.clock.set_back_ms(3_600_000);
-
-    let observer = Arc::new(ManualLeaseClock::new(ClockReading { boot_us: 0, wall_us: 0 }));
-    let looks = Arc::new(Counting { inner: world.inner.clone(), looks: Counter::default() });
-    let other = world.builder().store(looks.store()).lease_clock(Arc::clone(&observer) as _);
-    let other = other.build().unwrap();
-    let stop = CancellationToken::new();
-    let keeper = tokio::spawn(Keeper::new(other.runner()).poll(Duration::from_millis(5)).run(stop.clone()));
-    looks.looks.reached(3).await;
-    observer.advance(29_000, 0);
-    let so_far = looks.looks.count();
-    looks.looks.reached(so_far + 3).await;
-    assert_eq!(other.runner().result(&run_id()).await.unwrap().status(), Status::Running);
-    observer.advance(1_000, 0);
-    let asked = until(&other, &run_id(), |result| result.status() == Status::AwaitingToolConfirmation).await;
-    assert!(asked.pending()[0].is_uncertain());
-    assert_eq!(world.effects.count(), 0);
-    stop.cancel();
-    keeper.await.unwrap();
-}
-
-/// Counts how often somebody looks for overlong leases.
-struct Counting {
-    inner: Store,
-    looks: Counter,
-}
-
-impl Layer for Counting {
-    fn inner(&self) -> &Store {
-        &self.inner
-    }
-}
-
-#[async_trait::async_trait]
-impl RunLeasesLayer for Counting {
-    async fn overlong(&self, agents: &Agents, limit: usize) -> Result<Vec<OverlongLease>, StoreError> {
-        let found = self.inner.leases.overlong(agents, limit).await;
-        self.looks.add();
-        found
-    }
-}
-
-impl Counting {
-    fn store(self: &Arc<Self>) -> Store {
-        Store { leases: Arc::clone(self) as _, ..self.inner.clone() }
-    }
-}
-
 /// A worker's result was acknowledged and waits for the run. Then the application supplies one, or cancels the run: the
 /// worker's result is the one that is recorded.
 #[tokio::test]
@@ -512,9 +440,9 @@ async fn a_run_that_another_process_claimed_since_is_not_taken_over() {
         let builder = Agent::builder().shared_model(Arc::new(world.model.clone())).policy(by_name()).lease(LEASE);
         builder.tool(waiting.clone()).store(store).build().unwrap()
     };
-    let (dead, other) = (build(world.inner.clone()), build(world.inner.clone()));
-    dead.runner().arm(Failpoint::AfterIntent);
-    dead.chat(request()).await.unwrap_err();
+    let (dying, other) = (Interrupted::new(world.inner.clone()), build(world.inner.clone()));
+    let dead = build(dying.store());
+    assert!(dying.dies(AFTER_INTENT, dead.chat(request())).await.is_none());
     world.clock.advance_ms(LONG_MS);
 
     let driven = other.clone();

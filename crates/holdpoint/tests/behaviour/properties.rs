@@ -1,11 +1,11 @@
 //! Random agents, answers and crashes: whatever happens, a run stays consistent and can be finished.
 
 use crate::common;
+use crate::interrupted::{At, Interrupted, Moment};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use holdpoint::internal::Failpoint;
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::policy_fn;
 use holdpoint::tools::{ToolCall, raw_tool};
@@ -108,23 +108,28 @@ impl World {
     /// One segment, which may die on the way; then another process takes the run over.
     async fn segment(&mut self, id: &RunId, step: Step) -> RunResult {
         let faulty = FaultyStore::new(self.store.clone());
-        let store = faulty.store();
-        let agent = self.process(&store);
+        let dying = Interrupted::new(faulty.store());
+        let agent = self.process(&dying.store());
+        let mut death = None;
         match self.roll(8) {
-            0 => agent.runner().arm(Failpoint::AfterIntent),
-            1 => agent.runner().arm(Failpoint::AfterEffect),
+            0 => death = Some(At::AfterCommit),
+            1 => death = Some(At::BeforeCommit),
             2 => faulty.fail_commit(1 + u64::from(self.roll(3)), FaultPoint::Before),
             3 => faulty.fail_commit(1 + u64::from(self.roll(3)), FaultPoint::After),
             _ => {}
         }
-        let result = match step.clone() {
-            Step::Start => agent.chat(RunRequest::new("go").with_run_id(id.clone())).await,
-            Step::Decide(paused, decisions) => agent.resume(&*paused, decisions).await,
-            Step::Deliver(paused, results) => agent.resume_with_tool_results(&*paused, results).await,
+        let segment = match step.clone() {
+            Step::Start => agent.chat(RunRequest::new("go").with_run_id(id.clone())),
+            Step::Decide(paused, decisions) => agent.resume(&*paused, decisions),
+            Step::Deliver(paused, results) => agent.resume_with_tool_results(&*paused, results),
+        };
+        let result = match death {
+            Some(at) => dying.dies(Moment { at, skip: self.roll(4) as usize }, segment).await,
+            None => Some(segment.await),
         };
         match result {
-            Ok(result) => result,
-            Err(_) => {
+            Some(Ok(result)) => result,
+            Some(Err(_)) | None => {
                 let healthy = self.process(&self.store.clone());
                 match healthy.runner().recover(id).await {
                     Ok(result) => result,

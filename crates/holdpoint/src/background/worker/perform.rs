@@ -21,12 +21,11 @@ use tracing::Span;
 use super::{Bench, Ended, HeldTask};
 use crate::background::patience::Patience;
 use crate::background::queue::{Queue, TaskHolder, WorkerFault};
-use crate::call::lease::{Lease, TaskHold};
-use crate::call::perform::{Halt, NoPermit, Performed, Permit, Permitted, Progress, ReadyCall, not_executed};
+use crate::call::lease::{Lease, NotStarted, TaskHold};
+use crate::call::perform::{NoPermit, Performed, Permit, Permitted, Progress, ReadyCall, not_executed};
 use crate::driver::{has_changed, load_run, run_facts, unfit_arguments};
 use crate::entry::point::end_orphans;
 use crate::events::spans;
-use crate::failpoint::Failpoint;
 use crate::{Error, Runner};
 
 /// How a task ended here.
@@ -198,10 +197,7 @@ impl Assignment<'_> {
         let fault = || if ready.progress.has_started() { WorkerFault::Started } else { WorkerFault::NotStarted };
         let performed = tokio::select! {
             performed = ready.perform(&permit, span) => performed,
-            Some(halt) = halted.recv() => return Done::Failed(match halt {
-                Halt::NotStarted(_) => fault(),
-                Halt::Died => WorkerFault::Started,
-            }),
+            Some(_) = halted.recv() => return Done::Failed(fault()),
             // A call that waits in its hooks when the worker stops was not started: another worker may take it.
             () = stopped(stopping, &ready.progress) => return Done::Failed(WorkerFault::NotStarted),
         };
@@ -294,28 +290,24 @@ impl Assignment<'_> {
 /// A worker's permit: the lease of the task is the intent.
 struct LeasedIntent<'a> {
     assignment: &'a Assignment<'a>,
-    halts: mpsc::UnboundedSender<Halt>,
+    halts: mpsc::UnboundedSender<NotStarted>,
 }
 
 #[async_trait]
 impl Permit for LeasedIntent<'_> {
     async fn obtain(&self, _after: Option<Attempt>) -> Result<Permitted, NoPermit> {
-        let Assignment { runner, leased, .. } = self.assignment;
+        let leased = self.assignment.leased;
         let left = self.assignment.time_left();
         if left.is_some_and(|left| left.is_zero()) {
             tracing::info!(target: "holdpoint", run = %leased.lease.key.run, "the deadline of a task passed before its tool started");
             return Err(NoPermit::Stop);
         }
-        if runner.parts.failpoints.reach(Failpoint::AfterIntent).await.is_err() {
-            self.halted(Halt::Died);
-            return std::future::pending().await;
-        }
         Ok(Permitted { attempt: leased.task.attempts, deadline: left.map(|left| Instant::now() + left) })
     }
 
-    fn halted(&self, halt: Halt) {
+    fn halted(&self, problem: NotStarted) {
         // The worker stopped and reads no halt any more.
-        let _ = self.halts.send(halt);
+        let _ = self.halts.send(problem);
     }
 }
 
