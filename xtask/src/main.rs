@@ -1,6 +1,7 @@
 //! Checks of the workspace that no lint knows: `cargo xtask tidy`; `cargo xtask samples`, which copies the examples into the
-//! documents; `cargo xtask count`, which counts lines of code; and `cargo xtask facade`, which checks that the library's public
-//! signatures name nothing that users cannot.
+//! documents; `cargo xtask sample-crates`, which compiles them with the dependencies that their pages list; `cargo xtask count`,
+//! which counts lines of code; and `cargo xtask facade`, which checks that the library's public signatures name nothing that
+//! users cannot.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::path::Path;
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 mod count;
 mod facade;
+mod sample_crates;
 mod tidy;
 
 fn main() -> Result<ExitCode> {
@@ -20,12 +22,13 @@ fn main() -> Result<ExitCode> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
         ["samples"] => copy_samples(),
+        ["sample-crates"] => sample_crates::check(root()?),
         ["facade"] => facade::check(root()?),
         ["count"] => {
             print!("{}", count::table(&tidy::Tree::read(root()?)?));
             Ok(ExitCode::SUCCESS)
         }
-        _ => bail!("usage: cargo xtask tidy | samples | count | facade"),
+        _ => bail!("usage: cargo xtask tidy | samples | sample-crates | count | facade"),
     }
 }
 

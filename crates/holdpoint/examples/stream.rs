@@ -4,8 +4,7 @@
 use holdpoint::model::{ScriptedModel, ScriptedReply};
 use holdpoint::policy::AllowAll;
 use holdpoint::tools::tool;
-use holdpoint::{Agent, StreamEvent};
-use holdpoint_core::Revision;
+use holdpoint::{Agent, Revision, StreamEvent};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,31 @@
-//! Runs the tool calls of LLM agents: decides, waits, runs, remembers, and answers the model, turn by turn.
+//! Runs the tool calls of LLM agents: a policy decides about each call, people approve, tools run once, every step is in a log, and
+//! the model gets its answers, turn by turn, through crashes and days of waiting.
+//!
+//! ```
+#![doc = include_str!("../examples/approve.rs")]
+//! ```
+//!
+//! Start with [`Agent::builder`]. An entry point such as [`Agent::chat`] or [`Agent::resume`] returns a [`Segment`] to await, to
+//! stream, to detach or to block on; it ends in a [`RunResult`], which is finished or paused.
+//!
+//! | to | see |
+//! |---|---|
+//! | write tools, and run them without an agent | [`tools`] |
+//! | decide who may call what | [`policy`] |
+//! | wrap every execution: rate limits, caches, retries | [`hooks`] |
+//! | talk to a model, or script one for tests | [`model`] |
+//! | keep runs in a database | [`open_store`], [`store`], [`Keeper`] |
+//! | run calls in other processes | [`Worker`], [`Queue`] |
+//! | keep a conversation | [`Session`] |
+//!
+//! # Features
+//!
+//! | feature | default | brings |
+//! |---|---|---|
+//! | `providers` | yes | models by `provider:model`: OpenAI and compatible servers, Anthropic, Gemini, Ollama. Not needed with a [`Model`](model::Model) of your own |
+//! | `sqlite` | yes | `sqlite:FILE` for [`open_store`]: runs in a file, with nothing to install |
+//! | `postgres` | no | `postgres://…` for [`open_store`]: runs in a database that many machines share |
+//! | `mcp` | no | tools of MCP servers |
 
 mod background;
 mod call;

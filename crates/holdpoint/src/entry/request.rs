@@ -29,11 +29,6 @@ impl RunRequest {
         Self { messages: vec![Arc::new(Message::User(blocks))], ..Self::default() }
     }
 
-    /// A whole conversation.
-    pub fn from_messages(messages: impl IntoIterator<Item = Arc<Message>>) -> Self {
-        Self { messages: messages.into_iter().collect(), ..Self::default() }
-    }
-
     /// The conversation before the input.
     #[must_use]
     pub fn after(mut self, history: impl IntoIterator<Item = Arc<Message>>) -> Self {

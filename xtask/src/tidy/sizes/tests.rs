@@ -26,13 +26,6 @@ fn a_function_may_have_70_lines_and_no_more() {
 }
 
 #[test]
-fn a_file_on_the_list_that_is_short_must_leave_it() {
-    let long = "crates/holdpoint/tests/behaviour/lapsed_leases.rs";
-    assert_eq!(check(&Tree::sample(&[(long, &"// a\n".repeat(501))])).len(), 0);
-    assert_eq!(messages(&check(&Tree::sample(&[(long, "// a\n")]))).len(), 1);
-}
-
-#[test]
 fn a_trait_may_have_12_methods_and_no_more() {
     let methods = |count: usize| format!("trait Wide {{\n{}}}\n", "    fn one(&self);\n".repeat(count));
     assert_eq!(check(&Tree::sample(&[("a.rs", &methods(12))])).len(), 0);
